@@ -69,23 +69,6 @@ def finish(board: JobBoard, name: str, report: RunReport, end: RunEnd) -> int:
     return run.id
 
 
-def test_jobs_are_listed_with_their_times_and_paged(gate: Gate) -> None:
-    page = query(gate, "list", limit=1)
-    assert (page["total"], page["has_more"], page["runs"]) == (2, True, [])
-    assert page["jobs"] == [
-        {
-            "job_id": "backup",
-            "description": "Copy it.",
-            "schedule": "0 3 * * *",
-            "enabled": True,
-            "next_run_at": None,
-            "last_run": None,
-        }
-    ]
-    rest = query(gate, "list", limit=1, offset=1)
-    assert ([job["job_id"] for job in rest["jobs"]], rest["has_more"]) == (["rescan"], False)
-
-
 def test_history_is_of_one_job_or_of_all_newest_first_and_paged(
     gate: Gate, board: JobBoard
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from stackroom.generic.explain import Cut, ExplainResult, explain_record
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import WHOLE, NoneOf, Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.evidence import calibrate
 from stackroom.search.question import plain_reading
 from stackroom.search.result_set import ResultSet
@@ -102,27 +102,6 @@ def test_what_is_put_off_for_others_of_its_series_is_said_to_be(view: CatalogueV
     assert longer.rank is not None
     assert longer.rank > told.whole.rank
     assert any("put off behind others" in one for one in longer.because)
-
-
-def test_where_nothing_answers_the_records_after_the_nearest_few_are_said_to_be_no_evidence(
-    view: CatalogueView,
-) -> None:
-    query = "quarterly revenue forecast spreadsheet"
-    told = explain(view, shown(view, query)[7], query)
-    assert told.cut is Cut.EVIDENCE
-    assert "nothing answers the query, so only the nearest 5 are shown" in told.because[0]
-
-
-def test_a_condition_is_named_with_the_value_that_the_record_has_and_what_would_be_without(
-    view: CatalogueView,
-) -> None:
-    first = shown(view)[0]
-    told = explain(view, first, scope=Scope(conditions=(NoneOf("type", ("TV",)),)))
-    assert (told.rank, told.cut) == (None, Cut.CONDITION)
-    assert told.because[:2] == [
-        "'exclude.type' leaves it out: it has TV",
-        "otherwise it would be number 1",
-    ]
 
 
 def test_a_record_that_was_moved_by_a_reranker_has_its_new_rank(view: CatalogueView) -> None:

@@ -3,12 +3,10 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackroom.errors import InputError
-from stackroom.maps.map_file import find_within, parse_area
+from stackroom.maps.map_file import find_within
 
 CORNER = st.tuples(st.integers(-20, 20), st.integers(-20, 20))
 
@@ -27,9 +25,3 @@ def test_the_places_in_a_polygon_are_those_of_the_plain_reference(
 ) -> None:
     found = find_within(np.array(points, dtype=np.int16), corners).tolist()
     assert found == [is_within(x, y, corners) for x, y in points]
-
-
-@pytest.mark.parametrize("text", ["", "1_2", "1_2_3_4_5", "1_2_3_x", "1_2_3_40000"])
-def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="right are x_y_x_y"):
-        parse_area(text)
