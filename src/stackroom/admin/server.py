@@ -4,6 +4,7 @@ audit; `debug.inspect`: the state of the indexes, the last errors, and integrity
 
 import os
 import platform
+import re
 import sys
 import time
 from collections import Counter
@@ -296,16 +297,14 @@ def _seconds(moment: datetime | None) -> str | None:
 
 def memory_of_process() -> dict[str, Any]:
     """Return the memory use of this process, as far as the system reports it."""
-    found: dict[str, Any] = {}
     if STATUS_FILE.is_file():
-        for line in STATUS_FILE.read_text(encoding="ascii", errors="replace").splitlines():
-            name, _, rest = line.partition(":")
-            if name in MEMORY_NAMES:
-                found[MEMORY_NAMES[name]] = int(rest.split()[0]) * 1024
-    elif resource is not None:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        found["peak_resident_bytes"] = peak if sys.platform == "darwin" else peak * 1024
-    return found
+        status = STATUS_FILE.read_text(encoding="ascii", errors="replace")
+        sizes = re.findall(rf"^({'|'.join(MEMORY_NAMES)}):\s*(\d+)", status, re.MULTILINE)
+        return {MEMORY_NAMES[name]: int(size) * 1024 for name, size in sizes}
+    if resource is None:
+        return {}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"peak_resident_bytes": peak if sys.platform == "darwin" else peak * 1024}
 
 
 def _index_bytes(catalogue: OpenCatalogue) -> int:

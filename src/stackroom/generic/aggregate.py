@@ -12,6 +12,7 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.generic.buckets import (
     Bucketing,
     Integers,
@@ -167,7 +168,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMES_SHOWN])}{rest}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class Partition:
     """The parts of the records in scope by one field, under its name for callers: row `rows[i]` is
     in `indexes[i]`.
@@ -226,10 +227,8 @@ class Aggregation:
 
     @cached_property
     def _keys(self) -> Integers:
-        reader = self.view.reader
-        return np.array(
-            reader.scan(scope=self.scope, limit=max(reader.count(self.scope), 1)), dtype=np.int64
-        )
+        limit = max(self.view.reader.count(self.scope), 1)
+        return np.array(self.view.reader.scan(scope=self.scope, limit=limit), dtype=np.int64)
 
     @cached_property
     def _number(self) -> FieldSpec | None:
@@ -261,19 +260,13 @@ class Aggregation:
             return divided(rows=rows, **bucket_numbers(numbers[rows], field, bucketing)._asdict())
         found = self.view.reader.occurrences(field.name, scope=self.scope)
         rows, indexes, labels = np.searchsorted(self._keys, found.keys), found.indexes, found.values
-        own = [
-            one
-            for one in self.scope.conditions
-            if isinstance(one, AnyOf) and one.field == field.name
-        ]
-        # only values of the filters are groups: a filter for one is then a narrower one, and finds
-        # its records
-        if own:
-            asked = set.intersection(
-                *({term_of(value) for value in condition.values} for condition in own)
-            )
-            kept = np.array([term_of(value) in asked for value in labels], dtype=bool)[indexes]
-            rows, indexes = rows[kept], indexes[kept]
+        for condition in self.scope.conditions:
+            # only values of the filters are groups: a filter for one is then a narrower one, and
+            # finds its records
+            if isinstance(condition, AnyOf) and condition.field == field.name:
+                asked = set(map(term_of, condition.values))
+                kept = np.array([term_of(value) in asked for value in labels], dtype=bool)[indexes]
+                rows, indexes = rows[kept], indexes[kept]
         if field.brackets:
             order = sorted(range(len(labels)), key=lambda place: bounds_of(found.values[place]))
             indexes, labels = np.argsort(order)[indexes], [labels[place] for place in order]

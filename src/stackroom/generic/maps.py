@@ -8,7 +8,6 @@ no place, and take no part in labels, colours and their counts.
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.maps.labels import (
     MapLabel,
     MappedValues,
@@ -91,7 +91,7 @@ class MapResult(GenericResult):
     titles: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class VisibleMap:
     """The places of the records that a caller sees, in key order, of one view."""
 

@@ -294,25 +294,14 @@ class FacetedSet:
 
     found: ResultSet
     part: Part
+    view: View
+    scope: Scope
+    is_searched: bool
+    """Whether it has only some of the records in scope."""
     params: SearchParams
     """The call, with its filters and exclusions, and the field or the text that values are looked
     for by.
     """
-
-    @property
-    def view(self) -> View:
-        """The catalogue."""
-        return self.part.view
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the set."""
-        return self.part.reading.scope
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether it has only some of the records in scope."""
-        return not (self.found.is_list and self.part.is_graded)
 
     @cached_property
     def keys(self) -> Sequence[Key]:
@@ -451,7 +440,15 @@ def result_parts(params: SearchParams, found: ResultSet, media: CallerMedia) -> 
         parts["left_out"] = count_left_out(scopes)
     if "facets" in params.include:
         part = only_part(found, "facets")
-        parts["facets"] = FacetedSet(found=found, part=part, params=params).count_facets()
+        faceted = FacetedSet(
+            found=found,
+            part=part,
+            view=part.view,
+            scope=part.reading.scope,
+            is_searched=not (found.is_list and part.is_graded),
+            params=params,
+        )
+        parts["facets"] = faceted.count_facets()
     if "keys" in params.include:
         parts["keys"] = list_ids(found, only_part(found, "keys"))
     if "playable" in params.include:

@@ -7,12 +7,12 @@ that is everywhere alike tells nothing by its place.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.maps.map_file import REACH, Places
 
 Rows = NDArray[np.int64]
@@ -48,7 +48,7 @@ class MappedValues(NamedTuple):
     known: Rows | None = None  # the records whose values were read; None: all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class MapLabel:
     """One or two typical values at a place of the map; the first is that of the records."""
 
@@ -173,7 +173,7 @@ def _best_of_squares(by_field: Sequence[Sequence[TypicalValue]]) -> list[list[Ty
     return list(best.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class MapColours:
     """The values that have a colour, how many records have each, and the colour of each record (0:
     none).

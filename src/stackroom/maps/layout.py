@@ -11,12 +11,12 @@ the forces are read back at the points. A cell is about as wide as the kernel, w
 for a map. Between few points it is summed up, which is sooner done than one transform.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stackroom.frozen import frozen
 from stackroom.model.vectors import Vector
 
 Points = NDArray[np.float32]
@@ -232,7 +232,7 @@ def _centred(values: Numbers) -> Numbers:
     return moved
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class Projection:
     """A mean, and the axes of the largest variance."""
 

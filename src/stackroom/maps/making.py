@@ -16,7 +16,7 @@ import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +220,7 @@ than a second.
 ASKED = 3 * BESIDE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class PlacedMap:
     """The places of the records of a catalogue at one moment, in key order."""
 

@@ -8,7 +8,7 @@ has it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stackroom.checksums import dump_checked, load_checked, sum_of
 from stackroom.errors import InputError, StorageError
+from stackroom.frozen import frozen
 from stackroom.library import replace_file
 from stackroom.model.hits import Occurrences
 from stackroom.model.vectors import ModelId
@@ -30,7 +31,7 @@ Keys = NDArray[np.int64]
 Places = NDArray[np.int16]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen
 class StoredMap:
     """The places of records, in key order, and the words of their texts."""
 
