@@ -20,7 +20,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -100,9 +99,6 @@ CHANGING_VERBS = frozenset(
     ROLLBACK SAVEPOINT UPDATE VACUUM
     """)
 )
-CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
-"""How a change after WITH is recognised; an UPDATE by its SET."""
-
 NO_PARAMETERS = (
     "parameters (?, :name, @name, $name) are not supported; write the value into the statement"
 )
@@ -367,8 +363,9 @@ class _Run:
         message = next(iter(str(error).splitlines()), type(error).__name__)
         if self._denied is not None:
             return _Refused(Verdict.DENIED, self._denial(self._denied))
+        verb = self._words[0].upper()
         is_denied = isinstance(error, apsw.AuthError | apsw.ReadOnlyError | apsw.PermissionsError)
-        if is_denied or _means_to_change(self._words):
+        if is_denied or verb in CHANGING_VERBS or message.startswith("cannot modify"):
             return _Refused(Verdict.DENIED, self._denial("what changes something"))
         if isinstance(
             error, MemoryError | apsw.NoMemError | apsw.TooBigError
@@ -384,20 +381,10 @@ class _Run:
         ):
             if isinstance(error, apsw.BindingsError):
                 message = NO_PARAMETERS
-            elif self._words[0].upper() not in READING_VERBS:
+            elif verb not in READING_VERBS:
                 message += "; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
             return _Refused(Verdict.SYNTAX, message)
         return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
-
-
-def _means_to_change(words: Sequence[str]) -> bool:
-    """Tell whether a failed statement was meant to change data, which is then the message."""
-    upper = [word.upper() for word in words]
-    while upper and upper[0] in {"EXPLAIN", "QUERY", "PLAN"}:
-        upper = upper[1:]
-    if not upper or upper[0] != "WITH":
-        return bool(upper) and upper[0] in CHANGING_VERBS
-    return not CHANGING_PAIRS.isdisjoint(pairwise(upper)) or {"UPDATE", "SET"} <= set(upper)
 
 
 def _common_table_names(words: Sequence[str]) -> set[str]:
