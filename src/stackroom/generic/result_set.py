@@ -124,7 +124,7 @@ def find_records(params: SearchParams, scoped: CatalogueScopes, *, pool: Executo
         )
 
     found = scoped.find(read=read, pool=pool)
-    lists_all = is_single and all(part.ranked is None for part in found.parts)
+    lists_all = is_single and found.parts[0].ranked is None
     return replace(found, lists=lists_all or is_list(params.query))
 
 

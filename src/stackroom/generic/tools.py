@@ -352,11 +352,11 @@ def _chosen(call: Call, params: SearchParams | BrowseParams) -> tuple[Named, lis
     """Return the catalogues to search, the named one or all that have these filters, and notes."""
     known, name = _by_name(call.catalogues), call.chosen or params.catalogue
     chosen = known if name is None else _only(known, name)
-    specs = {each: one.spec for each, one in chosen.items()}
     if params.exclude:
-        require_excludable(params.exclude, list(specs.values()))
+        require_excludable(params.exclude, [one.spec for one in chosen.values()])
     if len(chosen) == 1:
         return chosen, []
+    specs = {each: one.spec for each, one in known.items()}
     problems, filters = dict[str, str](), params.filters or {}
     for each, spec in specs.items():
         try:
