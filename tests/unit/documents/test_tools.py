@@ -82,32 +82,6 @@ def test_ping_answers_pong(gate: Gate) -> None:
 
 
 @pytest.mark.row("T2")
-def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) -> None:
-    found = call(gate, "search_documents", query="code review")
-    assert (
-        {"results", "evidence", "notes"} <= set(found) <= {"results", "evidence", "notes", "cursor"}
-    )
-    for one in found["results"]:
-        assert set(one) == {"content", "metadata", "source"}
-        assert set(one["metadata"]) - {"relevance"} == {
-            *(
-                "file_path",
-                "source",
-                "score",
-                "section",
-                "title",
-                "heading_path",
-                "first_line",
-                "last_line",
-                "id",
-            ),
-        }
-        assert one["source"] == one["metadata"]["source"]
-        assert 0 <= one["metadata"]["score"] <= 1
-    assert {one["source"] for one in found["results"]} >= {"handbook", "personal"}
-
-
-@pytest.mark.row("T2")
 def test_the_content_is_the_passage_at_the_lines_that_are_named(gate: Gate) -> None:
     for one in call(gate, "search_documents", query="first response within one working day")[
         "results"
