@@ -4,7 +4,7 @@ fixed interface.
 Every catalogue of documents is a collection, and its name is the source that clients name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -108,119 +108,176 @@ class SearchDocumentsResult(PassagesResult):
     skipped: list[str] = when_any()
 
 
-class DocumentTools:
-    """The tools over every collection."""
+def find(call: api.Call, params: SearchDocumentsParams) -> api.ResultSet:
+    """Return the passages that `search_documents` finds in one collection."""
+    return _find(call, params, [str(call.chosen)])
 
-    def __init__(self, catalogues: Sequence[api.OpenCatalogue]) -> None:
-        self._collections = {catalogue.name: catalogue for catalogue in catalogues}
 
-    def ping(self, _call: api.Call, _params: PingParams) -> PingResult:
-        """Check the connection."""
-        return PingResult(status="ok", message="pong")
+def read_names(
+    catalogues: Sequence[api.OpenCatalogue], params: SearchDocumentsParams
+) -> Iterable[str]:
+    """Return the names of the collections that a search reads; none of a search that is refused."""
+    try:
+        return _sources(params, [one.name for one in catalogues])[0]
+    except api.InputError:
+        return ()
 
-    def search(self, call: api.Call, params: SearchDocumentsParams) -> SearchDocumentsResult:
-        """Find passages of documents, with file and lines; whole ones are at
-        documents://COLLECTION/PATH.
-        """
-        principal = call.principal
-        unserved = next(iter(self._collections.values())).list_unserved()
-        damaged = [name for name in unserved if principal.visibility.sees_catalogue(name)]
-        names, notes = self._sources(params, damaged)
-        found = self._find(call, params, names)
-        answered = [part.view.name for part in found.parts]
-        return SearchDocumentsResult(
-            results=list(map(_shape, found.page(params.start))),
-            skipped=[name for name in names if name not in answered],
-            notes=[*notes, *_notes(found)],
-            **{
-                **found.told(),
-                "unread": [*found.unread, *(name for name in names if name in damaged)],
-            },
+
+def describe_sources(catalogues: Sequence[api.OpenCatalogue]) -> dict[str, Any]:
+    """Return the schema of `sources`, with the names of the first collections."""
+    held = [
+        f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
+        for name in [one.name for one in catalogues][:NAMES_SHOWN]
+    ]
+    shown = ", ".join(held) + (", …" if len(catalogues) > NAMES_SHOWN else "")
+    described = {"items": {"type": "string"}, "description": f"Default all: {shown}"}
+    return {"sources": {"type": "array", **described}}
+
+
+@api.operation(
+    "ping", reads=lambda *_: (), asks_all=True, text=lambda result: result.model_dump_json()
+)
+def ping(_call: api.Call, _params: PingParams) -> PingResult:
+    """Check the connection."""
+    return PingResult(status="ok", message="pong")
+
+
+def whole_text(result: PassagesResult) -> str:
+    """Return passages whole, with what was skipped."""
+    skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
+    names = [
+        f"{name} (its storage cannot be read)" if name in result.unread else name
+        for name in skipped
+    ]
+    remarks = [
+        *([f"skipped: {', '.join(names)}"] if names else []),
+        *(f"note: {remark}" for remark in result.remarks),
+    ]
+    if not result.results:
+        return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
+    texts = [_text(number, one) for number, one in enumerate(result.results, start=1)]
+    return result.with_evidence("\n\n".join([f"evidence: {result.evidence}", *texts, *remarks]))
+
+
+_passages = partial(
+    api.operation, asks_all=True, count_of=lambda result: len(result.results), text=whole_text
+)
+
+
+@_passages("search_documents", finds=find, reads=read_names, schemas=describe_sources)
+def search_documents(call: api.Call, params: SearchDocumentsParams) -> SearchDocumentsResult:
+    """Find passages of documents, with file and lines; whole ones are at
+    documents://COLLECTION/PATH.
+    """
+    there, sees = call.catalogues, call.principal.visibility.sees_catalogue
+    damaged = list(filter(sees, there[0].list_unserved()))
+    names, notes = _sources(params, [*(one.name for one in there), *damaged])
+    found = _find(call, params, names)
+    answered = [part.view.name for part in found.parts]
+    unread = [*found.unread, *(name for name in names if name in damaged)]
+    return SearchDocumentsResult(
+        results=list(map(_shape, found.page(params.start))),
+        skipped=[name for name in names if name not in answered],
+        notes=[*notes, *_notes(found)],
+        **{**found.told(), "unread": unread},
+    )
+
+
+def _find(call: api.Call, params: SearchDocumentsParams, names: Sequence[str]) -> api.ResultSet:
+    scope, there = call.scope.narrowed(OF_PASSAGES), {one.name: one for one in call.catalogues}
+    views = api.Views.open([there[name] for name in names if name in there], call.principal)
+    counted = views.ask(lambda view: view.reader.count(scope))
+    filled = views.only(filter(counted.found.get, counted.found), counted.skipped)
+    scoped = filled.scoped(params.query, within=[OF_PASSAGES])
+    return _without_repeats(scoped.find(pool=call.server.pool), params)
+
+
+def find_in_handbook(call: api.Call, params: HandbookParams) -> api.ResultSet:
+    """Return the passages that `search_handbook` finds."""
+    unwanted = params.exclude_sections
+    handbook = [one for one in call.catalogues if one.name == HANDBOOK]
+    scoped = api.Views.open(handbook, call.principal).scoped(
+        params.query,
+        [
+            *([api.AnyOf("section", (params.section,))] if params.section else ()),
+            *([api.NoneOf("section", tuple(unwanted))] if unwanted else ()),
+        ],
+        within=[OF_PASSAGES],
+        label=_argument_of,
+    )
+    return _without_repeats(scoped.find(), params)
+
+
+@_passages("search_handbook", finds=find_in_handbook, reads=lambda *_: [HANDBOOK])
+def search_handbook(call: api.Call, params: HandbookParams) -> PassagesResult:
+    """Find passages of the collection handbook only."""
+    found = find_in_handbook(call, params)
+    return PassagesResult(
+        results=list(map(_shape, found.page(params.start))),
+        notes=[*found.filter_notes, *_notes(found)],
+        **found.told(),
+    )
+
+
+def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Operation[Any, Any]]:
+    """Declare the tools over these collections; the handbook's only where there is one."""
+    has_handbook = any(one.name == HANDBOOK for one in catalogues)
+    return [ping, search_documents, *([search_handbook] if has_handbook else ())]
+
+
+def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
+    """Declare the documents of these collections."""
+    collections = {one.name: one for one in catalogues}
+    return [
+        api.ResourceSpec(
+            prefix=SCHEME,
+            action=api.Action.ACCESS_CATALOG,
+            entries=partial(_list_documents, catalogues),
+            read=partial(_read_document, collections),
+            template=SCHEME + "{collection}/{+path}",
+            name="document",
+            description="The whole text of a document.",
+            template_mime_type="text/markdown",
         )
+    ]
 
-    def find(self, call: api.Call, params: SearchDocumentsParams) -> api.ResultSet:
-        """Return the passages that `search_documents` finds in one collection."""
-        return self._find(call, params, [str(call.chosen)])
 
-    def _find(
-        self, call: api.Call, params: SearchDocumentsParams, names: Iterable[str]
-    ) -> api.ResultSet:
-        scope = call.scope.narrowed(OF_PASSAGES)
-        there = [self._collections[name] for name in names if name in self._collections]
-        views = api.Views.open(there, call.principal)
-        counted = views.ask(lambda view: view.reader.count(scope))
-        filled = views.only(filter(counted.found.get, counted.found), counted.skipped)
-        scoped = filled.scoped(params.query, within=[OF_PASSAGES])
-        return _passages(scoped.find(pool=call.server.pool), params)
-
-    def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
-        """Return the names of the collections that a search reads; none of a search that is
-        refused.
-        """
-        try:
-            return self._sources(params)[0]
-        except api.InputError:
-            return ()
-
-    def search_handbook(self, call: api.Call, params: HandbookParams) -> PassagesResult:
-        """Find passages of the collection handbook only."""
-        found = self.find_in_handbook(call, params)
-        return PassagesResult(
-            results=list(map(_shape, found.page(params.start))),
-            notes=[*found.filter_notes, *_notes(found)],
-            **found.told(),
+def _list_documents(
+    catalogues: Sequence[api.OpenCatalogue], principal: api.Principal
+) -> list[api.ResourceEntry]:
+    """List every document of every collection."""
+    of_documents = api.AnyOf(api.KIND_FIELD, (DOCUMENT,))
+    scope = api.Scope(conditions=(of_documents,), visibility=principal.visibility)
+    paths = api.Views.open(catalogues, principal).ask(lambda view: _ids(view, scope))
+    return [
+        api.ResourceEntry(
+            uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path)
         )
+        for name, some in paths.found.items()
+        for path in some
+    ]
 
-    def find_in_handbook(self, call: api.Call, params: HandbookParams) -> api.ResultSet:
-        """Return the passages that `search_handbook` finds."""
-        unwanted = params.exclude_sections
-        scoped = api.Views.open([self._collections[HANDBOOK]], call.principal).scoped(
-            params.query,
-            [
-                *([api.AnyOf("section", (params.section,))] if params.section else ()),
-                *([api.NoneOf("section", tuple(unwanted))] if unwanted else ()),
-            ],
-            within=[OF_PASSAGES],
-            label=_argument_of,
-        )
-        return _passages(scoped.find(), params)
 
-    def entries(self, principal: api.Principal) -> list[api.ResourceEntry]:
-        """List every document of every collection."""
-        scope = _scope(DOCUMENT, principal)
-        views = api.Views.open(self._collections.values(), principal)
-        paths = views.ask(lambda view: _ids(view, scope))
-        return [
-            api.ResourceEntry(
-                uri=f"{SCHEME}{name}/{quote(path)}",
-                name=f"{name}/{path}",
-                mime_type=_mime_type(path),
-            )
-            for name, some in paths.found.items()
-            for path in some
-        ]
+def _read_document(
+    collections: Mapping[str, api.OpenCatalogue], principal: api.Principal, address: str
+) -> api.ResourceContent | None:
+    """Return the whole text of a document."""
+    name, _, path = address.partition("/")
+    if name not in collections:
+        return None
+    scope = api.Scope(visibility=principal.visibility)
+    document = collections[name].view().find_record(api.RecordId(unquote(path)), scope=scope)
+    if document is None or document.kind != DOCUMENT:
+        return None
+    return api.ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
-    def read(self, principal: api.Principal, address: str) -> api.ResourceContent | None:
-        """Return the whole text of a document."""
-        name, _, path = address.partition("/")
-        if name not in self._collections:
-            return None
-        view, scope = self._collections[name].view(), _scope(DOCUMENT, principal)
-        document = view.find_record(api.RecordId(unquote(path)), scope=scope)
-        if document is None or document.kind != DOCUMENT:
-            return None
-        return api.ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
-    def _sources(
-        self, params: SearchDocumentsParams, damaged: Sequence[str] = ()
-    ) -> tuple[list[str], list[str]]:
-        """Return the names of the collections that are meant, all by default, and notes."""
-        there = (*self._collections, *damaged)
-        chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
-        excluded, more = _resolve_sources(
-            params.exclude_sources or (), there, label="exclude_sources"
-        )
-        return [name for name in chosen if name not in excluded], [*notes, *more]
+def _sources(params: SearchDocumentsParams, there: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of the collections that are meant, all by default, and notes."""
+    chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
+    unwanted = params.exclude_sources or ()
+    excluded, more = _resolve_sources(unwanted, there, label="exclude_sources")
+    return [name for name in chosen if name not in excluded], [*notes, *more]
 
 
 def _resolve_sources(
@@ -238,7 +295,7 @@ def _resolve_sources(
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _passages(
+def _without_repeats(
     found: api.ResultSet, params: SearchDocumentsParams | HandbookParams
 ) -> api.ResultSet:
     """Return the passages of a search without repeats, at most so many of each collection."""
@@ -294,12 +351,6 @@ def _notes(found: api.ResultSet) -> list[str]:
     return [*found.question_notes, *found.word_notes, *found.degraded_notes]
 
 
-def _scope(kind: str, principal: api.Principal) -> api.Scope:
-    return api.Scope(
-        conditions=(api.AnyOf(api.KIND_FIELD, (kind,)),), visibility=principal.visibility
-    )
-
-
 def _argument_of(condition: api.Condition) -> str:
     """Return the argument of `search_handbook` that a condition came from."""
     return "exclude_sections" if isinstance(condition, api.NoneOf) else "section"
@@ -328,68 +379,6 @@ def _ids(view: api.CatalogueView, scope: api.Scope) -> list[api.RecordId]:
 def _mime_type(path: str) -> str:
     """Return the media type of a document's stored text, which may differ from that of its file."""
     return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
-
-
-def tools(catalogues: Sequence[api.OpenCatalogue]) -> list[api.Operation[Any, Any]]:
-    """Declare the tools over these collections; the handbook's only where there is one."""
-    documents = DocumentTools(catalogues)
-    names = [catalogue.name for catalogue in catalogues]
-    held = [
-        f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
-        for name in names[:NAMES_SHOWN]
-    ]
-    shown = ", ".join(held) + (", …" if len(names) > NAMES_SHOWN else "")
-    sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    passages = partial(
-        api.operation, asks_all=True, count_of=lambda result: len(result.results), text=_whole_text
-    )
-    ping = api.operation(
-        "ping", reads=lambda *_: (), asks_all=True, text=lambda result: result.model_dump_json()
-    )
-    search = passages(
-        "search_documents",
-        finds=documents.find,
-        reads=lambda _catalogues, params: documents.searched(params),
-        schemas=lambda _catalogues: {"sources": sources},
-    )
-    handbook = passages(
-        "search_handbook", finds=documents.find_in_handbook, reads=lambda *_: [HANDBOOK]
-    )
-    declared = [ping(documents.ping), search(documents.search)]
-    return [*declared, *([handbook(documents.search_handbook)] if HANDBOOK in names else ())]
-
-
-def resources(catalogues: Sequence[api.OpenCatalogue]) -> list[api.ResourceSpec]:
-    """Declare the documents of these collections."""
-    documents = DocumentTools(catalogues)
-    return [
-        api.ResourceSpec(
-            prefix=SCHEME,
-            action=api.Action.ACCESS_CATALOG,
-            entries=documents.entries,
-            read=documents.read,
-            template=SCHEME + "{collection}/{+path}",
-            name="document",
-            description="The whole text of a document.",
-            template_mime_type="text/markdown",
-        )
-    ]
-
-
-def _whole_text(result: PassagesResult) -> str:
-    skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
-    names = [
-        f"{name} (its storage cannot be read)" if name in result.unread else name
-        for name in skipped
-    ]
-    remarks = [
-        *([f"skipped: {', '.join(names)}"] if names else []),
-        *(f"note: {remark}" for remark in result.remarks),
-    ]
-    if not result.results:
-        return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
-    texts = [_text(number, one) for number, one in enumerate(result.results, start=1)]
-    return result.with_evidence("\n\n".join([f"evidence: {result.evidence}", *texts, *remarks]))
 
 
 def _text(number: int, found: FoundPassage) -> str:
