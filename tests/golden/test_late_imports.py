@@ -22,7 +22,7 @@ REASONS = {
     },
     "LanceDB is an extra": {("stackroom.cli.sync", "stackroom.assembly.sync")},
     "SQLAlchemy is slow to import, and not every command or call needs it": {
-        ("stackroom.assembly.app", "stackroom.control.database.engine"),
+        ("stackroom.assembly.serving", "stackroom.control.database.engine"),
         ("stackroom.cli.connect", "stackroom.control.control"),
     },
     "the SDK and the servers are slow to import, and one of them is needed": {
@@ -31,7 +31,7 @@ REASONS = {
         ("stackroom.cli.connect", "stackroom.serve.stdio"),
     },
     "a client of HTTP is slow to import, and few catalogues need one": {
-        ("stackroom.assembly.app", "stackroom.search.remote_reranker"),
+        ("stackroom.assembly.serving", "stackroom.search.remote_reranker"),
         ("stackroom.assembly.build", "stackroom.sources.web_file"),
         ("stackroom.assembly.upkeep", "stackroom.packs.places"),
         ("stackroom.embed.adapters", "stackroom.embed.remote"),

@@ -2,77 +2,41 @@
 gate.
 """
 
-import threading
+import logging
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import NamedTuple
 
-from stackroom.assembly.serving import OpenedCatalogues, ServedLibrary, ToolboxBuilder, ToolChoice
-from stackroom.assembly.workshop import Workshop
+from stackroom.assembly.serving import (
+    OpenedCatalogues,
+    Served,
+    ServedLibrary,
+    ToolChoice,
+    is_readable,
+)
 from stackroom.background.background import Background
-from stackroom.embed.adapters import WatchedEmbedder, is_on_this_machine
+from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import Gate, Limiter
 from stackroom.generic.tools import generic_tools
-from stackroom.packages import PACKAGES, PackageRegistry, load_target
+from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.packs.status import ReleaseStatus
-from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings
-from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.port import Problem
 from stackroom.sources.collections import find_place
 from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits import edit_resources, edit_tools
+from stackroom.tools.faces.mcp import DeclaredTool, serve
+from stackroom.tools.media import MediaSpec, media_of, picture_media
 from stackroom.tools.operation import NO_OFFICE, Office
-from stackroom.tools.own_storage import OwnStorage
+from stackroom.tools.own_storage import OwnKinds
+from stackroom.tools.resources import ResourceSpec, generic_resources
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox
 
-OPEN_LOCAL = "stackroom.control.database.engine:open_local"
-RERANKER = "stackroom.search.remote_reranker:RemoteReranker"
-
-
-class OwnRecords:
-    """The storage of one library, opened when something is first asked of it. Safe to use from
-    several threads.
-    """
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._storage: OwnStorage | None = None
-        self._local: Any | None = None
-        self._guard = threading.Lock()
-
-    def keep_in(self, storage: OwnStorage) -> None:
-        """Use the storage of a server with accounts."""
-        self._storage = storage
-
-    def open(self) -> OwnStorage:
-        """Return the storage; that of the local user is created if it is missing."""
-        with self._guard:
-            if self._storage is None:
-                try:
-                    # imported here: most servers never need it
-                    self._local = load_target(OPEN_LOCAL)(self._home)
-                except StorageError as error:
-                    reason = (
-                        "nothing of the local user can be read or kept: the file in the library's"
-                        " folder"
-                    )
-                    raise StorageError(
-                        f"{reason} cannot be opened; is the library read-only?"
-                    ) from error
-                self._storage = OwnStorage(database=self._local)
-            return self._storage
-
-    def close(self) -> None:
-        """Close the local user's database if it was opened."""
-        with self._guard:
-            if self._local is not None:
-                self._local.close()
-                self._local = self._storage = None
+logger = logging.getLogger(__name__)
 
 
 def gate_over(*catalogues: OpenCatalogue) -> Gate:
@@ -80,19 +44,31 @@ def gate_over(*catalogues: OpenCatalogue) -> Gate:
     return Gate(Toolbox(generic_tools(catalogues), catalogues=catalogues))
 
 
-class App(Workshop):
+class _PackageParts(NamedTuple):
+    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
+
+    package: CataloguePackage
+    tools: Sequence[DeclaredTool]
+    resources: Sequence[ResourceSpec]
+    media: Sequence[MediaSpec]
+    own_kinds: Sequence[OwnKinds]
+
+
+def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
+    tools = serve(package.tools(catalogues), catalogues, of_package=True)
+    resources, name_file = package.resources(catalogues), package.media
+    media = [media_of(one, name_file) for one in catalogues] if name_file else []
+    return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
+
+
+class App(OpenedCatalogues):
     """A library whose catalogues can be opened, and served through a gate."""
 
     def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
         super().__init__(settings, packages=packages)
         self._serving: ServedLibrary | None = None
-        self.conditions = CatalogueConditions()
-        """Which catalogues fail or are damaged; failing calls, opening and background checks report
-        there.
-        """
         self.background = Background()
         """The tasks beside the calls; started by whoever serves."""
-        self.own_records = OwnRecords(settings.home)
 
     def list_query_embedders(self) -> list[WatchedEmbedder]:
         """Return the embedders that the open catalogues use, or else the one that the settings
@@ -109,47 +85,19 @@ class App(Workshop):
         )
 
     @cached_property
-    def reranker(self) -> Reranker | None:
-        """The reranker, where one is configured."""
-        if not (url := self.settings.rerank.url) or (
-            self.settings.offline and not is_on_this_machine(url)
-        ):
-            return None
-        return cast(Reranker, load_target(RERANKER)(self.settings.rerank))
-
-    @cached_property
     def release_status(self) -> ReleaseStatus:
         """The last checks of the places that catalogues were installed from."""
         return ReleaseStatus(self.library)
 
-    @cached_property
-    def _catalogues(self) -> OpenedCatalogues:
-        return OpenedCatalogues(
-            self,
-            self.conditions,
-            find_reranker=lambda: self.reranker,
-            open_storage=self.own_records.open,
-        )
-
-    def open_catalogue(self, name: str) -> OpenCatalogue:
-        """Return a catalogue of the library, opened once."""
-        return self._catalogues.open(name)
-
     def reopen_catalogue(self, name: str) -> None:
         """Open a catalogue anew after it was built or updated here."""
-        if (problem := self._catalogues.reopen(self.library.get_installed(name))) is not None:
+        if (problem := self.reopen(self.library.get_installed(name))) is not None:
             raise StorageError(problem)
 
     def close(self) -> None:
-        """End the background; close every catalogue, and the embedder and the reranker if they were
-        used.
-        """
+        """End the background, and close everything that was opened."""
         self.background.stop()
-        self._catalogues.close()
-        self.own_records.close()
         super().close()
-        if (reranker := self.__dict__.get("reranker")) is not None:
-            reranker.close()
 
     def build_gate(
         self,
@@ -165,9 +113,9 @@ class App(Workshop):
         caller's toolbox.
         """
         serving = self._serving = ServedLibrary(
-            self._catalogues,
-            ToolboxBuilder(self.packages, server_tools, self.note_problems),
+            self,
             names,
+            build=partial(self._build_toolbox, server_tools=server_tools),
             choice=tools,
             may_be_empty=find_place(self.settings) is not None,
         )
@@ -183,9 +131,88 @@ class App(Workshop):
             hide_places=self.hide_places,
         )
 
-    def list_open(self) -> list[OpenCatalogue]:
-        """Return the catalogues that are open, for whatever purpose."""
-        return self._catalogues.list_open()
+    def _build_toolbox(
+        self,
+        served: Sequence[Served],
+        *,
+        choice: ToolChoice,
+        server_tools: ServerTools,
+        behind: Toolbox | None = None,
+    ) -> Toolbox:
+        """Return the tools over these catalogues, and the server's; a call about one that only the
+        toolbox behind has fails with its name.
+        """
+        opened = [one.opened for one in served]
+        if not opened:
+            return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
+        by_package: dict[str, list[OpenCatalogue]] = {}
+        for one in served:
+            # a catalogue that was just removed may seem to have no spec
+            if one.package in self.packages.names:
+                by_package.setdefault(one.package, []).append(one.opened)
+        parts = [
+            part
+            for name, some in by_package.items()
+            for part in self._find_parts(self.packages.get(name), some)
+        ]
+        own = [tool for part in parts for tool in part.tools]
+        resources = [resource for part in parts for resource in part.resources]
+        is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (
+            choice is ToolChoice.AUTO and not is_covered
+        )
+        shown = [] if choice is ToolChoice.GENERIC else own
+        media = [*picture_media(opened), *(media for part in parts for media in part.media)]
+        generic = generic_tools(opened, is_listed=with_generic)
+        tools = [
+            *shown,
+            *generic,
+            *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds]),
+        ]
+        is_brief = len(opened) > 1
+        return Toolbox(
+            [*serve(tools, opened, is_brief=is_brief), *server_tools.tools],
+            [
+                *resources,
+                *generic_resources(opened),
+                *edit_resources(opened),
+                *server_tools.resources,
+            ],
+            catalogues=opened,
+            media=media,
+            behind=behind,
+        )
+
+    def _find_parts(
+        self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]
+    ) -> list[_PackageParts]:
+        """Return the parts of a package; none where its code fails: its catalogues then have the
+        generic tools.
+        """
+        try:
+            return [_package_parts(package, catalogues)]
+        except StorageError as error:
+            logger.warning(
+                "the tools of '%s' are without a catalogue that cannot be read: %s",
+                package.name,
+                error,
+            )
+            readable = [one for one in catalogues if is_readable(one)]
+            return [_package_parts(package, readable)] if readable else []
+        # foreign code: whatever it raises, the other packages must go on
+        except Exception as error:
+            logger.exception(
+                "catalogue package '%s' failed; its own tools are not served", package.name
+            )
+            message = (
+                f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
+            )
+            problem = Problem(
+                part="package", message=message, advice="update or uninstall the package"
+            )
+            for catalogue in catalogues:
+                self.note_problems(catalogue.name, [problem])
+            return []
 
     def list_served(self) -> list[OpenCatalogue]:
         """Return the catalogues that the last gate serves; none before one."""
@@ -212,13 +239,6 @@ class App(Workshop):
         """
         problems = self._serving.problems() if self._serving else {}
         return {f"catalogue {name}": problem for name, problem in problems.items()}
-
-    def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
-        """Note what the last check of a catalogue found; it is whole where that is nothing."""
-        if problems:
-            self.conditions.report(name, "; ".join(map(str, problems)))
-        else:
-            self.conditions.clear(name)
 
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""

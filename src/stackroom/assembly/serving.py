@@ -8,43 +8,45 @@ gone, every catalogue fails until it is back.
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from enum import StrEnum
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from stackroom.assembly.workshop import Workshop
 from stackroom.background.machine_limits import allow_many_files, require_files
 from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.adapters import is_on_this_machine
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
-from stackroom.generic.tools import generic_tools
 from stackroom.grading.tuning import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, OWN_WORDS, PLACE_FILE, Installed
 from stackroom.maps.making import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.scope import SEES_EVERYTHING
-from stackroom.packages import CataloguePackage, PackageRegistry
+from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.evidence import watch_calibration
 from stackroom.search.searcher import Reranker, Searcher
+from stackroom.settings import Settings
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.opening import open_shelf
 from stackroom.shelf.port import Problem, Shelf
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits import edit_resources, edit_tools
-from stackroom.tools.faces.mcp import DeclaredTool, serve
-from stackroom.tools.media import MediaSpec, media_of, picture_media
-from stackroom.tools.own_storage import OpenStorage, OwnKinds
-from stackroom.tools.resources import ResourceSpec, generic_resources
-from stackroom.tools.toolbox import ServerTools, Toolbox, ToolboxesByVisibility
+from stackroom.tools.own_storage import OwnStorage
+from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 
 logger = logging.getLogger(__name__)
+
+OPEN_LOCAL = "stackroom.control.database.engine:open_local"
+RERANKER = "stackroom.search.remote_reranker:RemoteReranker"
 
 
 class ToolChoice(StrEnum):
@@ -66,102 +68,6 @@ class Served(NamedTuple):
     opened: OpenCatalogue
     shelf: WatchedShelf
     package: str | None
-
-
-class _PackageParts(NamedTuple):
-    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
-
-    package: CataloguePackage
-    tools: Sequence[DeclaredTool]
-    resources: Sequence[ResourceSpec]
-    media: Sequence[MediaSpec]
-    own_kinds: Sequence[OwnKinds]
-
-
-class ToolboxBuilder(NamedTuple):
-    """Builds the toolboxes of one server."""
-
-    packages: PackageRegistry
-    server_tools: ServerTools
-    note_problems: Callable[[str, Sequence[Problem]], None]
-
-    def build(
-        self, served: Sequence[Served], *, choice: ToolChoice, behind: Toolbox | None = None
-    ) -> Toolbox:
-        """Return the tools over these catalogues, and the server's; a call about one that only the
-        toolbox behind has fails with its name.
-        """
-        server_tools, opened = self.server_tools, [one.opened for one in served]
-        if not opened:
-            return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
-        by_package: dict[str, list[OpenCatalogue]] = {}
-        for one in served:
-            # a catalogue that was just removed may seem to have no spec
-            if one.package in self.packages.names:
-                by_package.setdefault(one.package, []).append(one.opened)
-        parts = [
-            part
-            for name, some in by_package.items()
-            for part in self._find_parts(self.packages.get(name), some)
-        ]
-        own = [tool for part in parts for tool in part.tools]
-        resources = [resource for part in parts for resource in part.resources]
-        is_covered = len(opened) == 1 and any(part.package.replaces_generic_tools for part in parts)
-        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (
-            choice is ToolChoice.AUTO and not is_covered
-        )
-        shown = [] if choice is ToolChoice.GENERIC else own
-        media = [*picture_media(opened), *(media for part in parts for media in part.media)]
-        generic = generic_tools(opened, is_listed=with_generic)
-        tools = [
-            *shown,
-            *generic,
-            *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds]),
-        ]
-        is_brief = len(opened) > 1
-        return Toolbox(
-            [*serve(tools, opened, is_brief=is_brief), *server_tools.tools],
-            [
-                *resources,
-                *generic_resources(opened),
-                *edit_resources(opened),
-                *server_tools.resources,
-            ],
-            catalogues=opened,
-            media=media,
-            behind=behind,
-        )
-
-    def _find_parts(
-        self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]
-    ) -> list[_PackageParts]:
-        """Return the parts of a package; none where its code fails: its catalogues then have the
-        generic tools.
-        """
-        try:
-            return [_package_parts(package, catalogues)]
-        except StorageError as error:
-            logger.warning(
-                "the tools of '%s' are without a catalogue that cannot be read: %s",
-                package.name,
-                error,
-            )
-            readable = [one for one in catalogues if is_readable(one)]
-            return [_package_parts(package, readable)] if readable else []
-        # foreign code: whatever it raises, the other packages must go on
-        except Exception as error:
-            logger.exception(
-                "catalogue package '%s' failed; its own tools are not served", package.name
-            )
-            message = (
-                f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
-            )
-            problem = Problem(
-                part="package", message=message, advice="update or uninstall the package"
-            )
-            for catalogue in catalogues:
-                self.note_problems(catalogue.name, [problem])
-            return []
 
 
 def is_open(catalogue: OpenCatalogue) -> bool:
@@ -189,38 +95,73 @@ def is_readable(catalogue: OpenCatalogue) -> bool:
     return True
 
 
-def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
-    tools = serve(package.tools(catalogues), catalogues, of_package=True)
-    resources, name_file = package.resources(catalogues), package.media
-    media = [media_of(one, name_file) for one in catalogues] if name_file else []
-    return _PackageParts(package, tools, resources, media, package.own_kinds(catalogues))
-
-
-class OpenedCatalogues:
-    """The catalogues of a library that are open, with the embedder and the reranker that they
-    share.
+class OwnRecords:
+    """The storage of one library, opened when something is first asked of it. Safe to use from
+    several threads.
     """
 
-    def __init__(
-        self,
-        workshop: Workshop,
-        conditions: CatalogueConditions,
-        *,
-        find_reranker: Callable[[], Reranker | None],
-        open_storage: OpenStorage,
-    ) -> None:
-        self.library = workshop.library
-        self._workshop = workshop
-        self.conditions = conditions
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._storage: OwnStorage | None = None
+        self._local: Any | None = None
+        self._guard = threading.Lock()
+
+    def keep_in(self, storage: OwnStorage) -> None:
+        """Use the storage of a server with accounts."""
+        self._storage = storage
+
+    def open(self) -> OwnStorage:
+        """Return the storage; that of the local user is created if it is missing."""
+        with self._guard:
+            if self._storage is None:
+                try:
+                    # imported here: most servers never need it
+                    self._local = load_target(OPEN_LOCAL)(self._home)
+                except StorageError as error:
+                    reason = (
+                        "nothing of the local user can be read or kept: the file in the library's"
+                        " folder"
+                    )
+                    raise StorageError(
+                        f"{reason} cannot be opened; is the library read-only?"
+                    ) from error
+                self._storage = OwnStorage(database=self._local)
+            return self._storage
+
+    def close(self) -> None:
+        """Close the local user's database if it was opened."""
+        with self._guard:
+            if self._local is not None:
+                self._local.close()
+                self._local = self._storage = None
+
+
+class OpenedCatalogues(Workshop):
+    """A library whose catalogues are opened, with the embedders and reranker that they share."""
+
+    def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
+        super().__init__(settings, packages=packages)
+        self.conditions = CatalogueConditions()
+        """Which catalogues fail or are damaged; failing calls, opening and background checks report
+        there.
+        """
+        self.own_records = OwnRecords(settings.home)
         self.unserved: dict[str, str] = {}
         """Catalogue → why it cannot be served."""
-        self._find_reranker = find_reranker
-        self._open_storage = open_storage
         self._open: dict[str, Served] = {}
         self._files: dict[str, Hashable] = {}
         """Catalogue → the file of its records, as it was opened."""
 
-    def open(self, name: str) -> OpenCatalogue:
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker, where one is configured."""
+        if not (url := self.settings.rerank.url) or (
+            self.settings.offline and not is_on_this_machine(url)
+        ):
+            return None
+        return cast(Reranker, load_target(RERANKER)(self.settings.rerank))
+
+    def open_catalogue(self, name: str) -> OpenCatalogue:
         """Return a catalogue of the library, opened once; raise where it cannot be opened."""
         if name not in self._open:
             prepared = self._prepare(self.library.get_installed(name))
@@ -241,19 +182,23 @@ class OpenedCatalogues:
             self._open[installed.name] = prepared
         return self._open[installed.name].opened
 
-    def find(self, name: str) -> Served | None:
+    def find_open(self, name: str) -> Served | None:
         """Return a catalogue that is open."""
         return self._open.get(name)
 
     def list_open(self) -> list[OpenCatalogue]:
-        """Return the catalogues that are open."""
+        """Return the catalogues that are open, for whatever purpose."""
         return [served.opened for served in self._open.values()]
 
     def close(self) -> None:
-        """Close every catalogue."""
+        """Close every catalogue, and the embedder and the reranker if they were used."""
         for catalogue in self.list_open():
             catalogue.shelf.close()
         self._open.clear()
+        self.own_records.close()
+        super().close()
+        if (reranker := self.__dict__.get("reranker")) is not None:
+            reranker.close()
 
     def reopen(self, installed: Installed) -> str | None:
         """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps
@@ -290,6 +235,13 @@ class OpenedCatalogues:
         self._open.pop(name, None)
         self.conditions.forget(name)
 
+    def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
+        """Note what the last check of a catalogue found; it is whole where that is nothing."""
+        if problems:
+            self.conditions.report(name, "; ".join(map(str, problems)))
+        else:
+            self.conditions.clear(name)
+
     def is_other(self, installed: Installed) -> bool:
         """Tell whether a catalogue that is open follows another spec now, or its records are in
         another file.
@@ -297,7 +249,7 @@ class OpenedCatalogues:
         if (known := self._open.get(installed.name)) is None:
             return True
         try:
-            spec = self._workshop.spec_of(installed).spec
+            spec = self.spec_of(installed).spec
         except ExpectedError:
             return False  # it goes on as it is
         is_same = all(
@@ -319,7 +271,7 @@ class OpenedCatalogues:
 
     def _prepare(self, installed: Installed) -> Served:
         """Return a catalogue that is opened at its first read."""
-        spec = self._workshop.spec_of(installed).spec
+        spec = self.spec_of(installed).spec
         shelf = WatchedShelf(
             spec,
             lambda: self._open_shelf(installed, spec),
@@ -345,7 +297,7 @@ class OpenedCatalogues:
         return None
 
     def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
-        embedder = CatalogueEmbedder(shelf, self._workshop.embedder_of)
+        embedder = CatalogueEmbedder(shelf, self.embedder_of)
         tuned = watch_tuned(installed.folder / TUNED_FILE, shelf.spec.search)
         return OpenCatalogue(
             name=installed.name,
@@ -354,7 +306,7 @@ class OpenedCatalogues:
             searcher=Searcher(
                 spec=shelf.spec,
                 embedder=embedder,
-                reranker=self._find_reranker(),
+                reranker=self.reranker,
                 calibration_of=watch_calibration(installed.folder / CALIBRATION_FILE),
                 find_tuned=tuned.find,
             ),
@@ -362,8 +314,8 @@ class OpenedCatalogues:
             folder=installed.folder,
             list_sources=lambda: (self.find_installed(installed.name) or installed).sources,
             list_unserved=lambda: self._list_unserved(installed.spec_name),
-            open_storage=self._open_storage,
-            settings=self._workshop.settings,
+            open_storage=self.own_records.open,
+            settings=self.settings,
             map=CatalogueMap(installed.folder / MAP_FILE),
         )
 
@@ -401,17 +353,17 @@ class ServedLibrary:
     def __init__(
         self,
         catalogues: OpenedCatalogues,
-        builder: ToolboxBuilder,
         names: Sequence[str],
         *,
+        build: Callable[..., Toolbox],
         choice: ToolChoice,
         may_be_empty: bool = False,
     ) -> None:
         self._catalogues = catalogues
+        self._build = build
         self._choice = choice
         self._may_be_empty = may_be_empty
         """Whether a library without any catalogue is served: some are to come."""
-        self._builder = builder
         allow_many_files()
         self._only = names
         """The catalogues to serve; none means all."""
@@ -610,10 +562,12 @@ class ServedLibrary:
             with as_little_open(one) if len(listed) > KEPT_OPEN else nullcontext():
                 self._unread |= set() if is_readable(one) else {one.name}
         is_auto = self._choice is ToolChoice.AUTO and len(self._served) > 1
-        build = partial(self._builder.build, choice=ToolChoice.ALL if is_auto else self._choice)
+        build = partial(self._build, choice=ToolChoice.ALL if is_auto else self._choice)
         toolbox = build(listed, behind=build([*listed, *absent]) if absent else None)
         toolbox.unserved = tuple(name for name in visible if name in self._catalogues.unserved)
         return toolbox
 
     def _find(self, names: Sequence[str]) -> list[Served]:
-        return [served for name in names if (served := self._catalogues.find(name)) is not None]
+        return [
+            served for name in names if (served := self._catalogues.find_open(name)) is not None
+        ]
