@@ -70,12 +70,6 @@ class App(OpenedCatalogues):
         self.background = Background()
         """The tasks beside the calls; started by whoever serves."""
 
-    def list_query_embedders(self) -> list[WatchedEmbedder]:
-        """Return the embedders that the open catalogues use, or else the one that the settings
-        name.
-        """
-        return self._embedders_of(self.list_open()) or [self.embedder]
-
     @cached_property
     def hide_places(self) -> Callable[[str], str]:
         """Takes the paths of this library and machine out of a message."""
@@ -222,13 +216,10 @@ class App(OpenedCatalogues):
         """Tell whether at least one of the catalogues that are served can be read."""
         return self._serving is not None and self._serving.can_answer()
 
-    def list_used_embedders(self) -> list[WatchedEmbedder]:
-        """Return the embedders of the vectors that are served, as far as these are known without
+    def list_embedders(self, catalogues: Sequence[OpenCatalogue]) -> list[WatchedEmbedder]:
+        """Return the embedders of the vectors of some catalogues, as far as these are known without
         waiting.
         """
-        return self._embedders_of(self.list_served())
-
-    def _embedders_of(self, catalogues: Sequence[OpenCatalogue]) -> list[WatchedEmbedder]:
         readers = [reader for one in catalogues if (reader := one.shelf.find_reader()) is not None]
         models = dict.fromkeys(reader.model for reader in readers if reader.model is not None)
         return list({one.model: one for one in map(self.embedder_of, models)}.values())

@@ -277,12 +277,10 @@ class ServerHealth:
             readings += (
                 iter_job_readings(self._control.database, utc_now()) if self._control else ()
             )
-        readings += iter_server_readings(
-            self._app.settings.home, self.tasks(), self._app.list_used_embedders()
-        )
-        return readings + [
-            reading for one in self._app.list_served() for reading in iter_catalogue_readings(one)
-        ]
+        served = self._app.list_served()
+        embedders = self._app.list_embedders(served)
+        readings += iter_server_readings(self._app.settings.home, self.tasks(), embedders)
+        return readings + [reading for one in served for reading in iter_catalogue_readings(one)]
 
     def task(self) -> Task:
         """Return the task that looks at every part, so that faults are logged though nobody asks
@@ -349,7 +347,7 @@ class ServerHealth:
         )
 
     def _check_embedding(self) -> str | None:
-        problems = [_check_embedder(embedder) for embedder in self._app.list_used_embedders()]
+        problems = map(_check_embedder, self._app.list_embedders(self._app.list_served()))
         return (
             "; ".join(dict.fromkeys(problem for problem in problems if problem is not None)) or None
         )

@@ -237,7 +237,7 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
 
 def _load_models(app: App) -> None:
     """Load the models by using them, and say why one does not work."""
-    for embedder in app.list_query_embedders():
+    for embedder in app.list_embedders(app.list_open()) or [app.embedder]:
         problem = embedder.check()
         try:
             if problem is None:

@@ -75,7 +75,7 @@ def _examine(app: App) -> Iterator[Finding]:
             yield Finding(one.name, error.message, ok=False)
     for damage in check_model_files(app.settings.models_folder):
         yield Finding("model files", damage, ok=False)
-    for embedder in app.list_query_embedders():
+    for embedder in app.list_embedders(app.list_open()):
         if embedder.model != app.embedder.model:
             problem = embedder.check()
             yield Finding(f"model {embedder.model.name}", problem or "works", ok=problem is None)
