@@ -179,8 +179,9 @@ def test_a_damaged_or_missing_file_of_a_back_up_is_found(
     assert check_backup(made) == [f"{made / name} is damaged: its sha256 is not the manifest's"]
     (made / name).unlink()
     assert check_backup(made) == [f"{made / name} is missing"]
-    (made / "manifest.json").write_text("{}")
-    assert "manifest.json is damaged" in check_backup(made)[0]
+    for manifest in ("{}", '{"files": {"../x": {"sha256": ""}}}'):
+        (made / "manifest.json").write_text(manifest)
+        assert "manifest.json is damaged" in check_backup(made)[0]
 
 
 def test_a_back_up_that_does_not_read_back_is_not_kept_and_the_one_before_stays(
