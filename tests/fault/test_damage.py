@@ -209,17 +209,6 @@ def test_a_history_that_is_damaged_is_refused_and_named(home: Path) -> None:
             app.open_catalogue(NAME).shelf.history().list_changes(limit=5)
 
 
-def test_a_bit_that_flips_where_no_record_is_stored_has_the_file_rebuilt(
-    home: Path, right: Mapping[str, Any]
-) -> None:
-    path = folder_of(home) / "records.sqlite"
-    content = bytearray(path.read_bytes())
-    content[content.index(bytes(64)) + 20] ^= 4
-    path.write_bytes(content)
-    verdict = judge(home, right, "")
-    assert (verdict.outcome, "where no record is stored" in verdict.detail) == (REBUILT, True)
-
-
 def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
     home: Path, right: Mapping[str, Any]
 ) -> None:

@@ -6,8 +6,7 @@ import hashlib
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,8 @@ import apsw
 import pytest
 
 from stackroom.admin.sql_process import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.admin.sql_tool import SqlChildren, SqlParams, SqlResult, sql_tool
+from stackroom.admin.sql_tool import SqlChildren
 from stackroom.background.processes import list_children
-from stackroom.errors import ExpectedError
-from stackroom.tools.operation import Call, identity_of
-from stackroom.tools.toolbox import Toolbox
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z10")
@@ -31,9 +27,7 @@ OURS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "our_sql.json").read_text(encoding="utf-8")
 )
 PATIENCE_S = 60.0
-Ask = Callable[[SqlParams], SqlResult]
 SECRETS = ("hash-of-a-password", "hash-of-a-token")
-SLOW = "SELECT count(*) FROM items a, items b, items c, items d"
 GREEDY = "WITH RECURSIVE c(x) AS (SELECT 1 UNION SELECT x+1 FROM c) SELECT max(x) FROM c"
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c"
 PRINTF = "SELECT printf('%.*c', 1000000000, 'x')"
@@ -125,17 +119,6 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     whole = json.dumps(reply._asdict(), allow_nan=False)
     assert not [secret for secret in SECRETS if secret in whole]
     assert str(database) not in whole
-
-
-@pytest.fixture(scope="module")
-def catalogue_tool(plain: Any) -> tuple[Ask, Path]:
-    """`debug.sql` over the sample catalogue, and the file with its records."""
-    catalogue = plain.app.open_catalogue("anime")
-    catalogue.shelf.reader()
-    call = Call(identity=identity_of(), server=Toolbox([]), catalogues=[catalogue])
-    tool = partial(sql_tool(SqlChildren(answer_s=PATIENCE_S)).run, call)
-    tool(SqlParams(query="SELECT 1"))
-    return tool, catalogue.folder / "records.sqlite"
 
 
 def test_opening_the_file_read_only_is_not_enough(database: Path, tmp_path: Path) -> None:
@@ -247,44 +230,3 @@ def test_the_process_has_nothing_of_the_server(
         assert "Max core file size        0                    0" in limits
         asking.join()
     assert not process.exists()
-
-
-def hostile_together(tool: Ask, ended: list[str]) -> list[threading.Thread]:
-    """Start ten hostile statements at once; each notes how it ended."""
-    statements = (
-        SLOW,
-        GREEDY,
-        ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"),
-        PRINTF,
-        sql_of(CASES[0]),
-    )
-
-    def run(sql: str) -> None:
-        try:
-            tool(SqlParams(query=sql))
-            outcome = "ok"
-        except ExpectedError as error:
-            outcome = error.message.partition(":")[0]
-        ended.append(outcome)
-
-    threads = [
-        threading.Thread(target=run, args=(statements[number % len(statements)],))
-        for number in range(10)
-    ]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def test_searches_are_answered_beside_ten_hostile_statements(
-    catalogue_tool: tuple[Ask, Path], plain: Any
-) -> None:
-    tool, _ = catalogue_tool
-    ended: list[str] = []
-    threads = hostile_together(tool, ended)
-    for number in range(50):
-        assert not plain.call("search_anime", query=f"giant robots in space {number}").is_error
-    for thread in threads:
-        thread.join()
-    assert len(ended) == len(threads)
-    assert set(ended) <= {"timeout", "limit", "denied", "ok"}

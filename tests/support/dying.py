@@ -1,54 +1,28 @@
-"""The work of processes that tests kill: edits of a catalogue, changes that are audited, jobs, and
-downloads.
-"""
+"""The work of processes that tests kill: edits of a catalogue, jobs, the sending of an index."""
 
-import ipaddress
-import os
 import random
-import signal
-import sys
-from datetime import datetime
 from itertools import count, cycle
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
-from sqlalchemy import Engine, event
-
-from stackroom.admin.users import USERS_TOOLS
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control import audit as audit_log
-from stackroom.control.audit import AuditLog
 from stackroom.control.control import Control
-from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ConflictError
-from stackroom.gate.gate import Gate
 from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
-from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
-from stackroom.net.addresses import AddressRules
-from stackroom.net.fetch import FetchLimits
 from stackroom.packages import PACKAGES
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.opening import create_shelf
 from stackroom.shelf.port import Author
-from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits import edit_tools
-from stackroom.tools.operation import Office
-from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import Downloads, DownloadSettings
-from stackroom_catalogues.music.downloads.queue import QueueRules
 from support.embedders import WordEmbedder
-from support.kills import KILLED, die_at, say
+from support.kills import die_at, say
 
 SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="m", dimension=8)
@@ -154,45 +128,6 @@ def undo_deletion(folder: Path, moment: tuple[str, int]) -> None:
     child.edit("undo", id=child.calls[-1])
 
 
-def change_and_die(home: Path, change: str) -> None:
-    """Add an artist, then another or a user, and die before the row of the second is in the
-    audit.
-    """
-    control = Control.open(Settings(home=home))
-    music = OpenCatalogue(
-        name="music",
-        spec=SPEC,
-        shelf=create_shelf(home / "music", SPEC, model=None),
-        searcher=Searcher(spec=SPEC, embedder=None),
-        recommender=Recommender(spec=SPEC, embedder=None, this_year=lambda: 2026),
-    )
-    gate = Gate(
-        Toolbox([*edit_tools([music]), *USERS_TOOLS]),
-        observers=[control.audit],
-        office=Office(control=control),
-    )
-
-    def add_artist(name: str) -> None:
-        wanted = {"action": "create", "kind": "artist", "fields": {"name": name}}
-        answer = gate.call(LOCAL_USER, "catalog.mutate", wanted)
-        assert answer.structured is not None, answer.text
-        say(answer.structured["call_id"])
-
-    add_artist("Bach")
-    real = AuditLog.write
-
-    def write_or_die(log: AuditLog, entry: AuditEntry, *, durable: bool) -> None:
-        if entry.outcome is Outcome.OK:
-            os._exit(KILLED)
-        real(log, entry, durable=durable)
-
-    pytest.MonkeyPatch().setattr(AuditLog, "write", write_or_die)
-    if change == "edit":
-        add_artist("Satie")
-    else:
-        gate.call(LOCAL_USER, "users.mutate", {"action": "create", "name": "eve"})
-
-
 def run_jobs(home: Path) -> None:
     """Run jobs of a library one after the other until somebody kills this process."""
     audit_log.PRUNED_AT_ONCE = 10
@@ -205,58 +140,3 @@ def run_jobs(home: Path) -> None:
         scheduler = Scheduler(board, times=SchedulerTimes(look_every_s=0.01))
         run = scheduler.run_now(name, by="local", show=lambda *_: None)
         say(run.id, run.state)
-
-
-def work_on_downloads(folder: Path, port: int, now: datetime, kill_at: int) -> None:
-    """Work on the downloads of a queue, and die at a step that can be seen from outside, if one is
-    given.
-    """
-    music, steps = folder / "music", count(1)
-    taken = 0
-
-    def step(name: str) -> None:
-        nonlocal taken
-        taken = next(steps)
-        if taken == kill_at:
-            say("killed at", name)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def note_event(name: str, arguments: tuple[Any, ...]) -> None:
-        is_change = name in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
-        is_write = (
-            name == "open"
-            and str(music) in str(arguments[0])
-            and arguments[1] not in ("r", "rb", None)
-        )
-        if (is_change and str(music) in str(arguments[0])) or is_write:
-            step(f"{name} {arguments[0]}")
-
-    def take_up(album: Path, _download: object) -> None:
-        step("take up")
-        with (folder / "taken-up").open("a") as file:
-            file.write(f"{album.name}\n")
-
-    rules = AddressRules(
-        ports=frozenset({port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
-    )
-    settings = DownloadSettings(
-        folder=music,
-        providers={"archive": f"http://127.0.0.1:{port}/{{album}}.json"},
-        rules=rules,
-        limits=FetchLimits(max_bytes=1 << 20),
-        queue=QueueRules(attempts=1000),
-    )
-    database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-    albums: Any = SimpleNamespace(
-        add_album=take_up,
-        record_download=lambda _download: None,
-        find_problem=lambda _file: None,
-        find_refusal=lambda _download: None,
-    )
-    downloads = Downloads(settings, database, albums, now=lambda: now)
-    sys.addaudithook(note_event)
-    event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
-    while downloads.work_once():
-        pass
-    downloads.sweep()
-    say("steps", taken)
