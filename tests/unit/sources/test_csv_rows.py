@@ -338,6 +338,7 @@ def test_quotes_in_a_table_of_tabs_may_be_text(tmp_path: Path) -> None:
     content = 'id\ttitle\n1\t"Rome\n2\tOpen City"\n3\t"Quoted"\n4\t"Last\n'
     rows = opened_as(tmp_path, "a.tsv", content).iter_rows()
     assert [row.values["title"] for row in rows] == ['"Rome', 'Open City"', "Quoted", '"Last']
+    assert told(opened_as(tmp_path, "a.tsv", "title\nA, b\n")) == "line 2: title='A, b'"
 
 
 def test_no_bytes_whatever_are_an_unforeseen_error(tmp_path: Path) -> None:
