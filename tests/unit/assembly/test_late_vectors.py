@@ -8,7 +8,6 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.assembly.model_choice import describe_waiting, embed_waiting
-from stackroom.errors import ExpectedError
 from stackroom.library import CALIBRATION_FILE
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
@@ -33,14 +32,4 @@ def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_la
     assert (app.library.get_installed(SAMPLE).folder / CALIBRATION_FILE).is_file()
     hits = app.open_catalogue(SAMPLE).view().search("how I review code", scope=WHOLE).hits(3)
     assert "hybrid" in {hit.match_type for hit in hits}
-    app.close()
-
-
-def test_without_a_model_nothing_is_lost(tmp_path: Path) -> None:
-    app = App(load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_OFFLINE": "1"}))
-    add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
-    waiting = describe_waiting(app, SAMPLE)[0]
-    with pytest.raises(ExpectedError, match="not installed"):
-        embed_waiting(app, SAMPLE, progress=lambda _report: None)
-    assert describe_waiting(app, SAMPLE)[0] == waiting
     app.close()

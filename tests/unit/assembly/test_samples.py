@@ -76,28 +76,6 @@ def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_
     assert not package.is_sample(str(tmp_path / "mine.jsonl"))
 
 
-@pytest.mark.row("T3")
-def test_a_handbook_of_ones_own_is_without_the_sample_of_that_name(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = App(Settings(home=tmp_path / "home"))
-    add_sample(app, "handbook", progress=lambda _report: None, embed=False)
-    app.close()
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
-    own = tmp_path / "own" / "people" / "time-off.md"
-    own.parent.mkdir(parents=True)
-    own.write_text("# Time off\n\nTwenty days a year.")
-    told = run(["add", str(tmp_path / "own"), "--name", "handbook", "--no-embed"])
-    assert "note: the sample data was replaced" in told.out
-    app = App(Settings(home=tmp_path / "home"))
-    reader = app.open_catalogue("handbook").shelf.reader()
-    assert set(reader.ids(reader.scan(scope=WHOLE, limit=500))) == {
-        "people/time-off.md",
-        "people/time-off.md#1",
-    }
-    app.close()
-
-
 def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_the_next_reading(
     home: Path, tmp_path: Path, run: Run
 ) -> None:
