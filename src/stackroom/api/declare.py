@@ -11,13 +11,14 @@ The function's signature declares the arguments and the answer, its docstring th
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, create_model
 
 from stackroom.errors import NotFoundError
+from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Scope
@@ -49,7 +50,7 @@ ReadNames = Callable[[Sequence[OpenCatalogue], Any], Iterable[str]]
 """Returns the names of the catalogues that a call with some parameters reads."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SeenCatalogue:
     """A catalogue at one moment, as one caller sees it: every read is limited to what they may
     see.

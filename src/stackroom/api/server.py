@@ -7,7 +7,7 @@ in a shared server imports it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ from stackroom.checksums import open_like, sync_folder
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import Moment, users, utc_now
 from stackroom.errors import InvalidUrlError, RateLimitedError, TooLargeError, did_you_mean
+from stackroom.frozen import frozen
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.job import JobContext, JobSpec, shortened
 from stackroom.library import Installed
@@ -56,7 +57,7 @@ class ReadSettings(Protocol):
         """Return the validated section."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerContext:
     """The parts of a shared server that a package may use."""
 
@@ -83,7 +84,7 @@ class ServerContext:
     """Has a task of `ServerParts.tasks` run now, by its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerParts:
     """The parts that a package adds to a shared server. Making them starts nothing."""
 

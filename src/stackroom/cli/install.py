@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -40,11 +40,12 @@ from stackroom.cli.output import (
     wants_json,
 )
 from stackroom.errors import InputError
+from stackroom.frozen import frozen
 from stackroom.settings import load_settings
 from stackroom.toml_text import load_packaged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientSpec:
     """A client with a configuration file, and the form of an entry there."""
 
@@ -220,7 +221,7 @@ BY_ADDRESS = {
 """Clients that take an address in their settings only, and where; docs/clients.md has the rest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _ClientFile:
     """A client's file, and how to report on it."""
 

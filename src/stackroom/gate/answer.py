@@ -26,6 +26,7 @@ from stackroom.errors import (
     UnknownResourceError,
     UnknownToolError,
 )
+from stackroom.frozen import frozen
 from stackroom.model.principal import Outcome
 from stackroom.model.record import Flag
 from stackroom.search.result_set import notes_by_reason
@@ -119,7 +120,7 @@ def outcome_of(error: Exception | None) -> Outcome:
     return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CacheStatistics:
     """Hits and misses of the cache."""
 

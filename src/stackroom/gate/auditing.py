@@ -10,13 +10,14 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from stackroom.errors import ExpectedError, StorageError
+from stackroom.frozen import frozen
 from stackroom.gate.answer import Shown, Summarised, outcome_of
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
@@ -100,7 +101,7 @@ class Auditor(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallContext:
     """One audited operation: who, what, with which parameters."""
 

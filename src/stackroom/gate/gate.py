@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import NoneType
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
@@ -23,6 +23,7 @@ from stackroom.errors import (
     UnknownToolError,
     did_you_mean,
 )
+from stackroom.frozen import frozen
 from stackroom.gate import quarantine
 from stackroom.gate.answer import (
     Answer,
@@ -132,7 +133,7 @@ class Limiter(Protocol):
         """Count a call; raise RateLimitedError where it exceeds the quota."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pending(Generic[ResultT]):
     """A call that has begun: refused or answered already, or with the function that finishes it."""
 
@@ -181,7 +182,7 @@ be a misspelt secret.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _ToolCall:
     """A call of a tool that is permitted and validated."""
 

@@ -3,12 +3,12 @@
 import hashlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
 from stackroom.errors import InputError, StorageError, UnknownResourceError
+from stackroom.frozen import frozen
 from stackroom.gate import quarantine
 from stackroom.gate.answer import ResultSummary, Shown, with_age_of
 from stackroom.model.principal import Principal
@@ -38,7 +38,7 @@ RESOURCES_A_PAGE = 200
 LONGEST_NOTED = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourcePage:
     """A page of the list of resources, and the cursor of the next."""
 

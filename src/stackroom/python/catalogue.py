@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import Any, NamedTuple, overload
 
 from stackroom.catalogue.spec import FieldType
 from stackroom.errors import InputError, NotFoundError
+from stackroom.frozen import frozen
 from stackroom.gate.gate import Gate
 from stackroom.generic import tools
 from stackroom.generic.explain import WhyParams
@@ -40,7 +41,7 @@ SHOWN_ROWS = 20
 SHOWN_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Record:
     """A record: its id, kind and title, all of its values by field, and its place in an answer."""
 
@@ -68,7 +69,7 @@ class Record:
         return self.values.get(name, default)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Table:
     """Rows with the names and types of their columns."""
 
@@ -108,7 +109,7 @@ def _cell(value: Any) -> str:
     return f"<td>{escape(text if len(text) <= SHOWN_CHARS else f'{text[:SHOWN_CHARS]}…')}</td>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Results(Table, Sequence[Record]):
     """Records in order, and as a table. `total` counts all that answer, or that have the
     filters.
@@ -133,7 +134,7 @@ class Results(Table, Sequence[Record]):
         return len(self.records)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Change:
     """A change that was made: what it changed, field by field, and how to take it back."""
 
@@ -153,7 +154,7 @@ class Change:
         return self.take_back(self.call_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Explanation:
     """Why a record has its rank in an answer, or why it is not in it."""
 

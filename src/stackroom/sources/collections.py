@@ -9,7 +9,7 @@ library syncs at a time.
 import logging
 import os
 from collections.abc import Hashable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from stackroom.background.background import FileLease, Task, TaskContext
 from stackroom.background.processes import LibraryCommand, describe_end
 from stackroom.errors import StorageError, UnavailableError
+from stackroom.frozen import frozen
 from stackroom.library import replace_file
 from stackroom.settings import Settings, is_remote
 
@@ -36,7 +37,7 @@ class SyncOutcome(StrEnum):
     OWN = "own"  # the library has a catalogue of this name that is not from the table, and keeps it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CollectionState:
     """One collection: its table as it was last seen, and how the library's copy stands to it."""
 
@@ -58,7 +59,7 @@ class CollectionState:
         return f"not synced: {self.reason}{served}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlaceState:
     """A place, when it was last looked at, why that failed, and its collections."""
 

@@ -12,11 +12,11 @@ import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stackroom.errors import ConflictError, InputError
+from stackroom.frozen import frozen
 
 PRIVATE = 0o600
 BOM = "\ufeff"
@@ -112,7 +112,7 @@ class ConfigTextError(ValueError):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfigFormat:
     """Reads and edits the text of one format; each function raises ConfigTextError."""
 

@@ -8,7 +8,7 @@ of the server only to its administrators.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from stackroom.background.background import TaskStatus
 from stackroom.background.processes import list_children
 from stackroom.background.threads import list_threads
 from stackroom.errors import ForbiddenError, OverloadedError, StorageError
+from stackroom.frozen import frozen
 from stackroom.gate.answer import AnswerCache, CacheStatistics
 from stackroom.model.principal import Action, Identity, Principal
 from stackroom.serve.async_gate import AsyncGate
@@ -301,7 +302,7 @@ def _cache_statistics(service: Service) -> CacheStatistics:
     ).statistics()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Viewer:
     """The caller who asks for the health, None while that cannot be found out: what they may know
     of each part.

@@ -22,6 +22,7 @@ from stackroom.assembly.server_health import ServerHealth
 from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, InputError, RateLimitedError, UnsupportedMediaTypeError
+from stackroom.frozen import frozen
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import ANONYMOUS, Principal
@@ -114,7 +115,7 @@ would gain nothing.
 _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerRequest:
     """A request to an endpoint of the server, with what its declaration promises."""
 
