@@ -64,7 +64,7 @@ def test_thirty_thousand_vectors_are_searched_exactly_and_without_a_call_for_eac
     shelf.close()
 
 
-MOST_OWN_CALLS, MOST_OWN_CALLS_CACHED = 3_790, 66
+MOST_OWN_CALLS, MOST_OWN_CALLS_CACHED = 2_810, 43
 MOST_STATEMENTS, MOST_STATEMENTS_CACHED = 7, 1
 MOST_FILES = 2
 """The settings and the calibration of a catalogue, each looked at once a second at most."""
