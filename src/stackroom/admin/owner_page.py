@@ -129,10 +129,8 @@ class OwnerPages:
         with closing(self._app.open_shelf(installed)) as shelf:
             spec, reader = shelf.spec, shelf.reader()
             records, model, awaiting = reader.count(WHOLE), reader.model, reader.awaiting_vectors
-        grade, pack = (
-            find_grade(installed.folder / GRADE_FILE),
-            InstalledPack(installed.folder / PACK_FOLDER),
-        )
+        grade = find_grade(installed.folder / GRADE_FILE)
+        pack = InstalledPack(installed.folder / PACK_FOLDER)
         release, former = (
             one.version if one else None for one in (pack.find_manifest(), pack.find_former())
         )

@@ -329,10 +329,8 @@ class _Run:
         if action in (apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE):
             is_allowed, what = True, ""
         elif action == apsw.SQLITE_READ:
-            is_allowed, what = (
-                self._may_read(first or "", second or "", schema),
-                f"the table '{first}'",
-            )
+            is_allowed = self._may_read(first or "", second or "", schema)
+            what = f"the table '{first}'"
         elif action == apsw.SQLITE_FUNCTION:
             is_allowed, what = (second or "").lower() in FUNCTIONS, f"the function '{second}'"
         elif action == apsw.SQLITE_PRAGMA:

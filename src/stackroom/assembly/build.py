@@ -223,10 +223,8 @@ def read_order(
     if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
         if is_export(folder):
             exported = ExportRows(folder)
-            is_package, name = (
-                exported.spec_name in workshop.packages.names,
-                name or exported.catalogue,
-            )
+            is_package = exported.spec_name in workshop.packages.names
+            name = name or exported.catalogue
             spec_name, spec_file = (
                 (exported.spec_name, None) if is_package else (None, exported.declaration)
             )

@@ -65,10 +65,8 @@ def find_job_problems(database: ControlDatabase, now: datetime) -> dict[str, str
             problems[f"job {job}"] = (
                 f"failed{times} ({_said(_last_success(runs))}): {failed[0].error}"
             )
-    timing, since = (
-        JobBoard(database, [BACKUP]).timings([BACKUP])[BACKUP_JOB],
-        _backup_since(database, ended),
-    )
+    timing = JobBoard(database, [BACKUP]).timings([BACKUP])[BACKUP_JOB]
+    since = _backup_since(database, ended)
     due_at = timing.schedule.next_after(since) if timing.enabled and since is not None else None
     # the second one since the last
     missed_at = None if due_at is None else timing.schedule.next_after(due_at)
@@ -261,10 +259,8 @@ class ServerHealth:
         """Return what a catalogue is busy with, as far as that is known without waiting, and a
         newer release of it.
         """
-        reader, newer = (
-            catalogue.shelf.find_reader(),
-            self._app.release_status.find_newer(catalogue.name),
-        )
+        reader = catalogue.shelf.find_reader()
+        newer = self._app.release_status.find_newer(catalogue.name)
         notes = [] if reader is None else [reader.stale, about_awaited_vectors(reader)]
         return "; ".join([*filter(None, notes), *([str(newer)] if newer is not None else [])]) or OK
 

@@ -409,10 +409,8 @@ def _profile(
     read = column.read
     counts = column.counts
     units, orders, forms_of = Counter[str](), Counter[str](), [cell.form for cell in read]
-    distinct_of, forms = (
-        Counter(forms_of),
-        Counter(chain.from_iterable(map(repeat, forms_of, counts))),
-    )
+    distinct_of = Counter(forms_of)
+    forms = Counter(chain.from_iterable(map(repeat, forms_of, counts)))
     for cell, count in zip(read, counts, strict=True):
         if cell.unit:
             units[cell.unit] += count

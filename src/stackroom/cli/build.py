@@ -185,10 +185,8 @@ def greet() -> None:
     """
     app = open_app()
     click.echo(f"Stackroom {__version__}: catalogues for AI assistants, on your machine.")
-    names, problems = (
-        [installed.name for installed in app.library.list_installed()],
-        describe_problems(app.library),
-    )
+    names = [installed.name for installed in app.library.list_installed()]
+    problems = describe_problems(app.library)
     if not names and not problems:
         click.echo(
             f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names"

@@ -251,10 +251,8 @@ class _ToolCall:
 
     def _forms(self, result: ToolResult) -> Forms:
         """Return both forms of a result; notes come last, after what they are about."""
-        structured, make_text = (
-            result.model_dump(mode="json", by_alias=True),
-            self.served.operation.faces.text,
-        )
+        structured = result.model_dump(mode="json", by_alias=True)
+        make_text = self.served.operation.faces.text
         text = result_text(result, structured) if make_text is result_text else make_text(result)
         if NOTES in structured:
             structured[NOTES] = structured.pop(NOTES)

@@ -128,11 +128,9 @@ def shape_hits(hits: Sequence[Hit], form: RecordForm) -> list[ShownRecord]:
 def _shape_in(hits: Sequence[Hit], form: RecordForm) -> Callable[[Hit], ShownRecord]:
     """Return the function that makes results of these records of a catalogue."""
     view, stems = hits[0].view, stems_of(form.query)
-    spec, name, origins = (
-        view.spec,
-        view.name,
-        list_places(view.folder, [one.record for one in hits]),
-    )
+    spec = view.spec
+    name = view.name
+    origins = list_places(view.folder, [one.record for one in hits])
     asked = [meant(one, spec.fields) for one in form.asked]
 
     def shape(hit: Hit) -> ShownRecord:

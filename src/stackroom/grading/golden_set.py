@@ -512,10 +512,8 @@ class _Writer:
         keys = self._reader.scan(scope=self._scope.narrowed(*conditions), limit=MOST_ANSWERS + 1)
         if len(keys) > MOST_ANSWERS:
             return None
-        used, expected = (
-            tuple(condition.field for condition in conditions),
-            tuple(self._reader.ids(keys)),
-        )
+        used = tuple(condition.field for condition in conditions)
+        expected = tuple(self._reader.ids(keys))
         return Question(kind=QuestionKind.FIELDS, query=query, expected=expected, made_from=used)
 
 

@@ -205,10 +205,8 @@ def _moved(places: Points, neighbours: Rows) -> Points:
         speed_x = momentum * speed_x - 4 * rate * (attraction * pulled_x - pushed_x)
         speed_y = momentum * speed_y - 4 * rate * (attraction * pulled_y - pushed_y)
         too_fast = np.maximum(np.hypot(speed_x, speed_y) / LONGEST_STEP, 1)
-        speed_x, speed_y = (
-            (speed_x / too_fast).astype(np.float32),
-            (speed_y / too_fast).astype(np.float32),
-        )
+        speed_x = (speed_x / too_fast).astype(np.float32)
+        speed_y = (speed_y / too_fast).astype(np.float32)
         x, y = _centred(x + speed_x), _centred(y + speed_y)
     return np.stack([x, y], axis=1)
 

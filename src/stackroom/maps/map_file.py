@@ -46,10 +46,8 @@ def save_map(made: StoredMap, path: Path) -> None:
     written.
     """
     rows = np.searchsorted(made.keys, made.words.keys)
-    counts, indexes = (
-        np.bincount(rows, minlength=len(made.keys)),
-        made.words.indexes[np.argsort(rows, kind="stable")],
-    )
+    counts = np.bincount(rows, minlength=len(made.keys))
+    indexes = made.words.indexes[np.argsort(rows, kind="stable")]
     arrays = ((made.keys, "<i8"), (made.places, "<i2"), (counts, "<u2"), (indexes, "<u2"))
     body = b"".join(array.astype(form).tobytes() for array, form in arrays)
     about = {"model": asdict(made.model), "count": len(made.keys), "words": list(made.words.values)}
@@ -76,10 +74,8 @@ def find_map(path: Path) -> StoredMap | None:
         if known["sum"] != sum_of(body) or len(body) < known["count"] * BYTES_EACH:
             raise _damaged(path)
         count = int(known["count"])
-        keys, counts = (
-            np.frombuffer(body, "<i8", count),
-            np.frombuffer(body, "<u2", count, offset=12 * count),
-        )
+        keys = np.frombuffer(body, "<i8", count)
+        counts = np.frombuffer(body, "<u2", count, offset=12 * count)
         indexes = np.frombuffer(body, "<u2", offset=BYTES_EACH * count).astype(np.int64)
         return StoredMap(
             model=ModelId(**known["model"]),

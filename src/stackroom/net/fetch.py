@@ -204,10 +204,8 @@ class Fetcher:
 
     def _require_file(self, response: httpx.Response) -> None:
         """Refuse a response with another status than 200, or with a content encoding."""
-        status, encoding = (
-            response.status_code,
-            response.headers.get("Content-Encoding", "identity").strip().lower(),
-        )
+        status = response.status_code
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding != "identity":
             advice = "it must send the file as it is"
             raise TransferError(

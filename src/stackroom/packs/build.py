@@ -244,10 +244,8 @@ def _writing_pack(folder: Path) -> Iterator[None]:
             " folder"
         )
     whole = folder.resolve()  # "." has no name
-    lock, busy = (
-        whole.with_name(f"{whole.name}.lock"),
-        f"{folder}: another process is writing the pack; wait for it",
-    )
+    lock = whole.with_name(f"{whole.name}.lock")
+    busy = f"{folder}: another process is writing the pack; wait for it"
     with FileLease(lock).held(
         wait_s=LOCK_TIMEOUT_S, busy=busy, failed=f"{folder}: the pack could not be written"
     ):

@@ -396,10 +396,8 @@ def find_release(place: ReleasePlace, *, key: str = "") -> FoundRelease:
         raise NotFoundError(
             f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one"
         )
-    content, name = (
-        place.read(asset, max_bytes=MAX_MANIFEST_BYTES),
-        f"release '{release.tag:.80}' of {place.shown}",
-    )
+    content = place.read(asset, max_bytes=MAX_MANIFEST_BYTES)
+    name = f"release '{release.tag:.80}' of {place.shown}"
     if key:
         signature = release.find_asset(SIGNATURE_FILE)
         if signature is None:
@@ -562,11 +560,9 @@ class ReleaseChecker:
         pack = InstalledPack(self._library.folder / name / PACK_FOLDER)
         if not (pack.folder / SOURCE_FILE).is_file():
             return
-        last, now, pause = (
-            self._status.find_check(name),
-            self._now(),
-            timedelta(hours=self._settings.updates.every_h),
-        )
+        last = self._status.find_check(name)
+        now = self._now()
+        pause = timedelta(hours=self._settings.updates.every_h)
         if last is not None and last.problem:
             pause = min(pause, AFTER_PROBLEM)
         if last is None or not timedelta(0) <= now - last.asked_at < pause:

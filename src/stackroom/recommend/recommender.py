@@ -292,10 +292,8 @@ class _Wanted:
         None is of a refused series, and no more than one in five of another.
         """
         ranked = self.rank(self.within)
-        keys, refused = (
-            ranked.keys,
-            [work_of(record, self.spec) for record in self.disliked.values()],
-        )
+        keys = ranked.keys
+        refused = [work_of(record, self.spec) for record in self.disliked.values()]
         own = [work_of(record, self.spec) for record in self.liked.values()]
         if self.taste.preferences.is_novel:
             keys, refused = spread_out(self.reader, keys, limit=limit), [*refused, *own]

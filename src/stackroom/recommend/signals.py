@@ -213,13 +213,11 @@ def _form(
     return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))
 
 
-SEMANTIC, TAXONOMY, TEMPORAL, FORMAT, POPULARITY = (
-    "semantic",
-    "taxonomy",
-    "temporal",
-    "format",
-    "popularity",
-)
+SEMANTIC = "semantic"
+TAXONOMY = "taxonomy"
+TEMPORAL = "temporal"
+FORMAT = "format"
+POPULARITY = "popularity"
 
 
 @frozen

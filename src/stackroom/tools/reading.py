@@ -111,10 +111,8 @@ class _QuestionReader:
             ]
             read = self._read_known(query, [*as_words, *unsaid])
             read = replace(read, order=None, unknown_maker="", unknown_place="")
-        moods, names = (
-            replace(plain, names_moods=read.is_known),
-            read.unknown_maker or read.unknown_place,
-        )
+        moods = replace(plain, names_moods=read.is_known)
+        names = read.unknown_maker or read.unknown_place
         states = read.stated or read.order or read.left_out or read.unread or read.is_count or names
         return self._applied(read, moods) if states and not self._is_name(query, read) else moods
 
@@ -278,10 +276,8 @@ class _QuestionReader:
             for phrase in excepted.words
         )
         if order and order.sort:
-            field, end = (
-                order.sort.removeprefix("-"),
-                "greatest" if order.sort.startswith("-") else "least",
-            )
+            field = order.sort.removeprefix("-")
+            end = "greatest" if order.sort.startswith("-") else "least"
             yield ReadPhrase(order.phrase, f"sorted by {label_of(field)}, the {end} first", field)
 
     def _described(self, stated: StatedCondition) -> str:

@@ -75,10 +75,8 @@ def build_app(
         return Authenticated(WithBody(app, limits, refuse=refuse_message), authenticator, via=via)
 
     if server is not None:
-        streamable, sse = (
-            StreamableHTTP(server, streams, most=settings.server.streams),
-            SSE(server, streams),
-        )
+        streamable = StreamableHTTP(server, streams, most=settings.server.streams)
+        sse = SSE(server, streams)
         run_sessions = streamable.run
         every = [
             Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),

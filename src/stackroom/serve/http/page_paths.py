@@ -84,10 +84,8 @@ class SiteFiles(StaticFiles):
         self._modules: dict[str, str] = {}
         digest = hashlib.sha256()
         for path in sorted(folder.rglob("*")):
-            name, content = (
-                path.relative_to(folder).as_posix(),
-                path.read_bytes() if path.is_file() else b"",
-            )
+            name = path.relative_to(folder).as_posix()
+            content = path.read_bytes() if path.is_file() else b""
             digest.update(f"{name}\n".encode() + content)
             if path.suffix == ".js":
                 source, inside = content.decode(), posixpath.dirname(name)

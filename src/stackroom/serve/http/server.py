@@ -222,10 +222,8 @@ async def show_ready(request: ServerRequest) -> Response:
 async def show_metrics(request: ServerRequest) -> Response:
     """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
     service, viewer = request.service, _require_viewer(request)
-    states, problems = (
-        await anyio.to_thread.run_sync(service.health.states),
-        await _find_problems(service),
-    )
+    states = await anyio.to_thread.run_sync(service.health.states)
+    problems = await _find_problems(service)
     measures = await anyio.to_thread.run_sync(service.health.readings)
     cache = _cache_statistics(service)
     readings = [

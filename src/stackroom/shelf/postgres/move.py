@@ -181,10 +181,8 @@ def drop_former(home: SpecLibrary, *, now: float) -> list[str]:
         path = installed.folder / FORMER_FILE
         if not path.is_file() or now - path.stat().st_mtime < KEPT_S:
             continue
-        place, present = (
-            find_place(installed.folder, file=FORMER_FILE),
-            find_place(installed.folder),
-        )
+        place = find_place(installed.folder, file=FORMER_FILE)
+        present = find_place(installed.folder)
         if place is not None and (present is None or present.tables != place.tables):
             with closing(
                 StoreDatabase(place.url, place.schema, catalogue=installed.name)

@@ -166,11 +166,9 @@ class SharedWork:
         if row is None:
             self._db.execute("ROLLBACK")
             return False
-        self._held, self._began, self.items = (
-            KeyRange(Key(row[0]), Key(row[1])),
-            time.monotonic(),
-            0,
-        )
+        self._held = KeyRange(Key(row[0]), Key(row[1]))
+        self._began = time.monotonic()
+        self.items = 0
         if self._kind == EMBEDDING:
             self.items = (
                 self._db.execute(STATEMENTS["count_texts"], self._held).fetchone() or (0,)

@@ -33,10 +33,8 @@ def copy_rows(
     """Add rows to a table by its columns: first those of numbers, each as wide as the type of its
     array.
     """
-    heads, sized = (
-        _heads(numbers, len(numbers) + len(others)),
-        [list(map(_sized, column)) for column in others],
-    )
+    heads = _heads(numbers, len(numbers) + len(others))
+    sized = [list(map(_sized, column)) for column in others]
     with copying(db, f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
         copy.write(SIGNATURE)
         for start in range(0, len(heads), ROWS_AT_ONCE):

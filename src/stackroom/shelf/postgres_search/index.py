@@ -78,10 +78,8 @@ publishes them.
 """
 GROWN = 2  # the mean is measured again when there are this many times as many vectors
 MOST_DIMENSIONS = 4_000  # the most that pgvector's graph takes of half-precision vectors
-ALONE, TRY_ALONE = (
-    "SELECT pg_advisory_xact_lock(hashtext(%s))",
-    "SELECT pg_try_advisory_xact_lock(hashtext(%s))",
-)
+ALONE = "SELECT pg_advisory_xact_lock(hashtext(%s))"
+TRY_ALONE = "SELECT pg_try_advisory_xact_lock(hashtext(%s))"
 REACHED = "UPDATE reached SET change_no = %s, vector_no = %s, token = %s"
 FORMER = (
     "DELETE FROM documents WHERE key = ANY(%s::bigint[]) RETURNING key, class, lengths, columns,"
@@ -533,10 +531,8 @@ def save_counts(
     codes, places = np.unique(np.concatenate([some for some, _ in counted]), return_inverse=True)
     signs = np.concatenate([np.full(len(some), sign) for some, sign in counted])
     records = np.bincount(places, signs, len(codes)).astype(np.int64)
-    terms, kinds = (
-        (codes >> CLASS_BITS).astype(np.int32),
-        (codes & ((1 << CLASS_BITS) - 1)).astype(np.int32),
-    )
+    terms = (codes >> CLASS_BITS).astype(np.int32)
+    kinds = (codes & ((1 << CLASS_BITS) - 1)).astype(np.int32)
     if former is None:  # added up when the build ends
         copy_rows(db, "counted", (terms, kinds, records))
     else:

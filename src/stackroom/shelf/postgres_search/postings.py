@@ -98,10 +98,8 @@ def merge_blocks(before: Mapping[int, bytes], gone: Postings, added: Postings) -
     merged = np.concatenate((kept[~np.isin(_codes(kept), _codes(gone))], added))
     merged = merged[np.argsort(_codes(merged), kind="stable")]
     starts = np.flatnonzero(np.diff(merged["entry"], prepend=-1))
-    data, bounds = (
-        merged["posting"].tobytes(),
-        (POSTING.itemsize * np.append(starts, len(merged))).tolist(),
-    )
+    data = merged["posting"].tobytes()
+    bounds = (POSTING.itemsize * np.append(starts, len(merged))).tolist()
     entries = merged["entry"][starts].tolist()
     return {
         entry: data[start:end]
