@@ -17,6 +17,7 @@ left consistent
 """
 
 import difflib
+from collections.abc import Sequence
 
 
 class ExpectedError(Exception):
@@ -203,3 +204,9 @@ def did_you_mean(word: str, known: list[str]) -> str:
     # Comparing a word of millions of characters takes a second, and it is near no other.
     near = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def list_some(names: Sequence[str], most: int, *, more: str = "more") -> str:
+    """Return the first names of a list, and how many more there are."""
+    rest = f" and {len(names) - most} {more}" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

@@ -42,6 +42,7 @@ from stackroom.errors import (
     InterruptedByUser,
     ModelError,
     UnavailableError,
+    list_some,
 )
 from stackroom.generic.record_text import field_line, telling_of
 from stackroom.ingest.pipeline import IngestReport, Progress
@@ -102,8 +103,7 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
     for column, reason in columns:
         by_reason.setdefault(reason, []).append(f"'{column}'")
     for reason, names in by_reason.items():
-        more = f" and {len(names) - SHOWN_LEFT_OUT} more" if len(names) > SHOWN_LEFT_OUT else ""
-        yield f"left out: {', '.join(names[:SHOWN_LEFT_OUT])}{more}: {reason}"
+        yield f"left out: {list_some(names, SHOWN_LEFT_OUT)}: {reason}"
 
 
 @command("add")

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
-from stackroom.errors import InputError, did_you_mean
+from stackroom.errors import InputError, did_you_mean, list_some
 from stackroom.frozen import frozen
 from stackroom.generic.buckets import (
     Bucketing,
@@ -163,9 +163,7 @@ def _no_field(name: str, spec: CatalogueSpec, known: list[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_SHOWN
-    rest = f" and {more} more, which browse lists" if more > 0 else ""
-    return f"{', '.join(names[:NAMES_SHOWN])}{rest}"
+    return list_some(names, NAMES_SHOWN, more="more, which browse lists")
 
 
 @frozen

@@ -16,7 +16,7 @@ import orjson
 from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.column_template import compose
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
-from stackroom.errors import InputError, SpecError, did_you_mean
+from stackroom.errors import InputError, SpecError, did_you_mean, list_some
 from stackroom.frozen import frozen
 from stackroom.ingest.values import READERS, has_path, is_plain, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
@@ -413,8 +413,7 @@ class ColumnCheck:
         free = [f"'{column}'" for column in self._columns if column not in mapped]
         if not free:
             return note
-        more = f" and {len(free) - NAMED_COLUMNS} more" if len(free) > NAMED_COLUMNS else ""
-        return f"{note}; no field takes these columns: {', '.join(free[:NAMED_COLUMNS])}{more}"
+        return f"{note}; no field takes these columns: {list_some(free, NAMED_COLUMNS)}"
 
 
 def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stackroom.errors import InputError
+from stackroom.errors import InputError, list_some
 from stackroom.frozen import frozen
 from stackroom.model.hits import DECIMALS, Evidence, Label, MatchType, Ranking, SearchMode, Why
 from stackroom.model.record import Key, Record, RecordId
@@ -399,15 +399,9 @@ def by_catalogue(notes: Mapping[str, Sequence[str]], *, among: int) -> list[str]
     return notes_by_reason(each, among=among)
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Return names for a note, the first few and how many more there are."""
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
-
-
 def unread_notes(names: Sequence[str]) -> list[str]:
     """Return a note on the catalogues that were skipped, none where none was."""
-    return [f"{list_names(names)}: {UNREADABLE}"] if names else []
+    return [f"{list_some(names, NAMES_SHOWN)}: {UNREADABLE}"] if names else []
 
 
 def notes_by_reason(reasons: Iterable[tuple[str, str]], *, among: int = 0) -> list[str]:
@@ -418,7 +412,7 @@ def notes_by_reason(reasons: Iterable[tuple[str, str]], *, among: int = 0) -> li
     for name, reason in reasons:
         names.setdefault(reason, []).append(name)
     return [
-        one if len(some) == among else f"{list_names(some)}: {one}"
+        one if len(some) == among else f"{list_some(some, NAMES_SHOWN)}: {one}"
         for one, some in names.items()
         if one
     ]

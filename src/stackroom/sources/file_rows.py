@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from stackroom.errors import InputError, did_you_mean
+from stackroom.errors import InputError, did_you_mean, list_some
 from stackroom.sources.compressed import is_compressed, require_file, without_compression
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import Losses, Note, ReadingNotes, RowSource, SourceRow
@@ -51,8 +51,7 @@ def require_name(names: list[str], wanted: str, *, kind: str, place: Path) -> st
     known = {name.casefold(): name for name in reversed(names)} | {name: name for name in names}
     if found := known.get(wanted) or known.get(wanted.casefold()):
         return found
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    shown = f"{', '.join(names[:MOST_NAMED]) or 'none'}{more}"
+    shown = list_some(names, MOST_NAMED) or "none"
     raise InputError(
         f"{place}: no {kind} '{wanted}'{did_you_mean(wanted, names)}; {kind}s: {shown}"
     )

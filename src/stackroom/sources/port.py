@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+from stackroom.errors import list_some
 from stackroom.frozen import frozen
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.settings import Settings
@@ -116,16 +117,9 @@ def describe_notes(notes: Iterable[Note]) -> list[str]:
     )
     told = [note for note in notes if isinstance(note, str)]
     for kind, some in groupby(changes, key=lambda one: one.kind):
-        columns = list(some)
-        shown = ", ".join(
-            f"{one.column} {one.count:,} ({one.example})" for one in columns[:COLUMNS_SHOWN]
-        )
-        more = (
-            f" and {len(columns) - COLUMNS_SHOWN} more columns"
-            if len(columns) > COLUMNS_SHOWN
-            else ""
-        )
-        told.append(f"cells read as {kind}: {shown}{more}")
+        columns = [f"{one.column} {one.count:,} ({one.example})" for one in some]
+        shown = list_some(columns, COLUMNS_SHOWN, more="more columns")
+        told.append(f"cells read as {kind}: {shown}")
     return told
 
 

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
-from stackroom.errors import ConflictError, InputError
+from stackroom.errors import ConflictError, InputError, list_some
 from stackroom.frozen import frozen
 from stackroom.ingest.edits.draft import Draft
 from stackroom.model.record import Record, RecordId, Value
@@ -239,9 +239,8 @@ def describe_dangling(dangling: Iterable[Dangling]) -> list[str]:
         missing.setdefault(place, set()).add(one.missing)
     problems = []
     for place, ids in missing.items():
-        shown = ", ".join(f"'{one}'" for one in sorted(ids)[:SHOWN_IDS])
-        more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        problems.append(f"{place} names records that do not exist: {shown}{more}")
+        shown = list_some([f"'{one}'" for one in sorted(ids)], SHOWN_IDS)
+        problems.append(f"{place} names records that do not exist: {shown}")
     return problems
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from stackroom.catalogue.spec import texts_of
 from stackroom.checksums import FileSum, SealState, measure_file
-from stackroom.errors import StorageError
+from stackroom.errors import StorageError, list_some
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.store import Store, StoreState
@@ -109,8 +109,7 @@ def damaged_records(store: Store) -> Iterator[Problem]:
 
 
 def _named(names: list[RecordId] | list[str], what: str) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{len(names)} damaged {what}: {', '.join(names[:NAMED])}{more}"
+    return f"{len(names)} damaged {what}: {list_some(names, NAMED)}"
 
 
 def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint) -> list[str]:

@@ -20,7 +20,7 @@ import orjson
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import ConflictError, StorageError
+from stackroom.errors import ConflictError, StorageError, list_some
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.segment import SegmentRow
@@ -93,9 +93,8 @@ def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId
     moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
     if not moved:
         return
-    named = ", ".join(f"'{one}' (change {versions.get(one, 0)})" for one in moved[:MOVED_SHOWN])
-    more = f" and {len(moved) - MOVED_SHOWN} more" if len(moved) > MOVED_SHOWN else ""
-    raise ConflictError(f"changed since it was read: {named}{more}; nothing was changed now")
+    named = list_some([f"'{one}' (change {versions.get(one, 0)})" for one in moved], MOVED_SHOWN)
+    raise ConflictError(f"changed since it was read: {named}; nothing was changed now")
 
 
 def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
