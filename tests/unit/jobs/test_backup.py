@@ -158,7 +158,8 @@ def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folde
         assert isinstance(paused.exception(10), StorageError)
         target.write_bytes(b"of the one that took over")
 
-    first, second = plan_of(folder, pause), plan_of(folder, meet)
+    source = folder.with_name("source")
+    first, second = plan_of(source, pause), plan_of(source, meet)
     with ThreadPoolExecutor(1) as pool:
         paused = pool.submit(make, first, folder)
         assert is_paused.wait(120)
@@ -224,7 +225,7 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(folder: Path) -> None
         raise OSError(28, "No space left on device")
 
     assert "the back-up could not be written: No space left on device" in refused(
-        folder, folder, fill_up
+        folder, folder.with_name("source"), fill_up
     )
 
 
