@@ -166,7 +166,7 @@ def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folde
         made = make(second, folder)
     assert list(folder.iterdir()) == [made]
     assert check_backup(made) == []
-    assert (made / "x").read_bytes() == b"of the one that took over"
+    assert (made / "records.sqlite").read_bytes() == b"of the one that took over"
 
 
 @pytest.mark.parametrize("name", ["stackroom.toml", "catalogues/films/records.sqlite"])
