@@ -23,26 +23,6 @@ def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None
     assert people.access.list_restrictions() == {}
 
 
-def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_by_them(
-    people: Any,
-) -> None:
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
-    people.access.restrict(LOCAL_USER, "letters", users=[])
-    people.access.restrict(LOCAL_USER, "diary", users=["manager"])
-    before = people.access.list_restrictions()
-    manager = people.principal("manager")
-    with pytest.raises(NotFoundError, match="no catalogue 'letters'"):
-        people.access.open_to_all(manager, "letters")
-    with pytest.raises(NotFoundError, match="no catalogue 'letters'"):
-        people.access.restrict(manager, "letters", users=["manager"])
-    with pytest.raises(NotFoundError, match=r"restricted: diary$"):
-        people.access.open_to_all(manager, "anime")
-    assert people.access.list_restrictions() == before
-    people.access.open_to_all(manager, "diary")
-    people.access.open_to_all(people.add("root", roles=["admin"]), "letters")
-    assert people.access.list_restrictions() == {}
-
-
 def test_a_refusal_does_not_name_the_catalogues_that_a_manager_does_not_see(people: Any) -> None:
     people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     people.add("bob", Action.ACCESS_CATALOG, password=GOOD)
@@ -107,18 +87,3 @@ def test_a_renaming_that_fails_changes_nothing_and_a_name_with_a_restriction_is_
         people.access.renaming("letters", "post"),
     ):
         pass
-
-
-def test_a_user_with_a_list_makes_and_ends_tokens_of_their_own_and_changes_nobody(
-    people: Any,
-) -> None:
-    people.add("anna", roles=["admin"])
-    people.add("root", roles=["admin"])
-    people.accounts.set_catalogues(LOCAL_USER, "anna", frozenset({"papers"}))
-    anna = people.principal("anna")
-    made = people.credentials.issue_token(anna, "anna", name="tablet").credential
-    people.credentials.revoke(anna, made.id)
-    with pytest.raises(ForbiddenError, match="by a token or a list"):
-        people.credentials.issue_token(anna, "root", name="tablet")
-    with pytest.raises(ForbiddenError, match="by a token or a list"):
-        people.accounts.set_catalogues(anna, "anna", None)

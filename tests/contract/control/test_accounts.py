@@ -12,7 +12,6 @@ from stackroom.control.accounts import passwords
 from stackroom.control.accounts.accounts import Accounts
 from stackroom.errors import ConflictError, ForbiddenError, InputError
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal, Quotas
-from stackroom.model.scope import Visibility
 
 pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
 
@@ -252,26 +251,6 @@ def test_users_are_listed_by_name_a_page_at_a_time(people: Any) -> None:
     assert page[0].actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT}
 
 
-def test_roles_are_made_given_and_taken_away(people: Any) -> None:
-    quotas = Quotas(read=5, write=1, sql=0)
-    role = people.accounts.create_role(LOCAL_USER, "Auditor", [Action.VIEW_ANALYTICS], quotas)
-    assert (role.name, role.actions, role.quotas) == ("auditor", {Action.VIEW_ANALYTICS}, quotas)
-    people.add("ada", roles=["AUDITOR"])
-    assert people.user("ada").actions == {Action.VIEW_ANALYTICS}
-    with pytest.raises(ConflictError, match="there is a role 'auditor'"):
-        people.accounts.create_role(LOCAL_USER, "auditor", [], None)
-    with pytest.raises(ConflictError, match="1 users have the role 'auditor'"):
-        people.accounts.delete_role(LOCAL_USER, "auditor")
-    people.accounts.set_roles(LOCAL_USER, "ada", [])
-    people.accounts.delete_role(LOCAL_USER, "auditor")
-    assert [role.name for role in people.accounts.list_roles()] == [
-        "admin",
-        "agent",
-        "editor",
-        "user",
-    ]
-
-
 def test_a_role_is_changed_for_all_who_have_it(people: Any) -> None:
     people.accounts.create_role(LOCAL_USER, "auditor", [Action.VIEW_ANALYTICS], None)
     people.add("ada", roles=["auditor"])
@@ -336,18 +315,11 @@ REFUSALS: dict[str, tuple[Callable[[Accounts, Principal], object], str]] = {
         ),
         "more calls a minute than you have",
     ),
-    "by one who is confined to catalogues": (
-        lambda accounts, _manager: accounts.grant(CONFINED, "reader", Action.ACCESS_CATALOG),
-        "confined to catalogues",
-    ),
     "the whole account by a narrowed token": (
         lambda accounts, _manager: accounts.set_password(NARROWED, "boss", GOOD),
         "your password gives more permissions than this token",
     ),
 }
-CONFINED = Principal(
-    name="admin", actions=EVERYTHING, visibility=Visibility(None, only=frozenset({"anime"}))
-)
 NARROWED = Principal(name="boss", actions=frozenset({Action.ACCESS_CATALOG}))
 
 
