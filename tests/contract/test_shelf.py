@@ -578,64 +578,6 @@ def test_past_changes_are_listed_newest_first_with_who_made_them_and_what_was_be
     assert all(abs(started - change.at) < timedelta(minutes=5) for change in found)
 
 
-def test_past_changes_come_in_pages_that_fit_together(changed: Any) -> None:
-    history = changed.shelf.history()
-    whole = history.list_changes(limit=10)
-    first = history.list_changes(limit=2)
-    second = history.list_changes(limit=2, before=first[-1].change_no)
-    third = history.list_changes(limit=2, before=second[-1].change_no)
-    assert [*first, *second, *third] == whole
-    assert history.list_changes(limit=2, before=1) == []
-
-
-def test_past_changes_can_be_had_of_one_call_and_of_one_record(changed: Any) -> None:
-    history = changed.shelf.history()
-    whole = history.list_changes(limit=10)
-    assert history.list_changes(limit=10, call_id="call-1") == [
-        one for one in whole if one.author == ADA
-    ]
-    assert history.list_changes(limit=10, call_id="call-9") == []
-    assert history.list_changes(limit=10, ids=[RecordId("two")]) == [
-        one for one in whole if one.id == "two"
-    ]
-    assert history.list_changes(limit=1, ids=[RecordId("one")], call_id="call-2") == [whole[2]]
-    assert (
-        history.list_changes(limit=10, ids=[])
-        == history.list_changes(limit=10, ids=[RecordId("\ud800")])
-        == []
-    )
-
-
-def test_an_empty_shelf_has_no_past(stock: Any) -> None:
-    assert stock.shelf.history().list_changes(limit=10) == []
-    assert (
-        stock.shelf.history().versions([RecordId("one")])
-        == stock.shelf.writer().current_or_deleted([RecordId("one")])
-        == {}
-    )
-
-
-def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earlier_one(
-    changed: Any,
-) -> None:
-    history = changed.shelf.history()
-    ids = [RecordId(name) for name in ("one", "two", "three")]
-    assert history.versions(ids) == {"one": 4, "two": 5}
-    assert history.versions(ids, as_of=3) == {"one": 3, "two": 2}
-    assert history.versions(ids, as_of=1) == {"one": 1}
-    assert history.versions(ids, as_of=0) == history.versions([]) == {}
-
-
-def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_were(
-    changed: Any,
-) -> None:
-    ids = [RecordId(name) for name in ("one", "two", "three")]
-    assert changed.shelf.writer().current_or_deleted(ids) == {
-        "one": changed.record("one", body="third"),
-        "two": None,
-    }
-
-
 @pytest.mark.row("N5")
 @pytest.mark.parametrize(
     "expected",

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from stackroom.shelf.catalogue_shelf import CatalogueShelf
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.vectors import build_vector_table
 from stackroom.shelf.opening import create_shelf
-from stackroom.shelf.port import Change, Delete, Embedding, Put, ShelfReader
+from stackroom.shelf.port import Author, Change, Delete, Embedding, Put, Shelf, ShelfReader
 from stackroom.shelf.store_place import IN_DATABASE, StorePlace, save_place
 from stackroom.text.analyser import analyse_query, index_tokens
 from support.memory_shelf import MemoryShelf
@@ -46,6 +47,8 @@ IDS = [RecordId(f"r{number}") for number in range(12)]
 VALUES = ["Mecha", "mecha", "MÉCHA", "Drama", "two words", "巨人", " ", "*"]
 AUDIENCES = ["staff", "Staff", "*"]
 DATES = ["1999-12-31", "2000-01-01", "2020-06-15", "not a date"]
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 texts = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
 values = st.lists(st.sampled_from(VALUES), max_size=3).map(tuple)
@@ -66,7 +69,7 @@ def records(draw: st.DrawFn) -> Record:
     }
     return Record(
         id=RecordId(f"r{draw(st.integers(0, 11))}"),
-        fields=fields,
+        fields={name: value for name, value in fields.items() if value not in (None, ())},
         kind=draw(st.sampled_from(["a", "b"])),
         audiences=tuple(draw(st.lists(st.sampled_from(AUDIENCES), max_size=2))),
     )
@@ -168,6 +171,22 @@ def cut(view: ShelfReader, text: str, scope: Scope, seed: int, *, limit: int) ->
     return len(words.keys), words.total, len(near.keys)
 
 
+def past(shelf: Shelf) -> list[Any]:
+    """Return pages of what was changed, without when, and what there is under each id."""
+    history, some = shelf.history(), [*IDS[:5], RecordId("\ud800")]
+    pages = [
+        history.list_changes(limit=99),
+        history.list_changes(limit=3, before=9),
+        history.list_changes(limit=2, call_id="call 1"),
+        history.list_changes(limit=9, ids=some, call_id="call 0"),
+        history.list_changes(limit=9, ids=some),
+        history.list_changes(limit=9, ids=[]),
+    ]
+    versions = [history.versions(ids, as_of=6) for ids in (IDS, some, [])]
+    pages_alone = [[replace(one, at=LONG_AGO) for one in page] for page in pages]
+    return [pages_alone, versions, history.versions(IDS), shelf.writer().current_or_deleted(some)]
+
+
 def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Compare answers; cosines may differ by what 32 bits round off."""
     assert found.pop("nearest") == pytest.approx(wanted.pop("nearest"), abs=1e-5)
@@ -194,9 +213,10 @@ def test_after_any_edits_every_read_under_any_filter_answers_as_brute_force_does
             # several tails
             for name, value in {"TAIL_ROWS": tail_rows, "SMALL_TAIL": 0, "TAIL_RATIO": 1}.items():
                 patch.setattr(shelf_index, name, value)
-            for changes, is_published in edits:
-                reference.apply(changes)
-                shelf.apply(changes)
+            for number, (changes, is_published) in enumerate(edits):
+                author = Author(call_id=f"call {number}")
+                reference.apply(changes, author=author)
+                shelf.apply(changes, author=author)
                 if is_published:
                     shelf.publish()
                 shelf.reader()
@@ -205,6 +225,7 @@ def test_after_any_edits_every_read_under_any_filter_answers_as_brute_force_does
                 answers(shelf.reader().seen_by(sees), *asked[0]),
                 answers(reference.reader().seen_by(sees), *asked[0]),
             )
+            assert past(shelf) == past(reference)
             for one in asked:
                 require_same(answers(shelf.reader(), *one), answers(reference.reader(), *one))
 
