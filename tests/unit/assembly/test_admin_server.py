@@ -2,7 +2,6 @@
 time.
 """
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,6 @@ from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import InputError
-from stackroom.jobs.job import JobContext
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
@@ -70,33 +68,6 @@ def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to
     )
     add_music(filled, music, "songs")
     assert downloads <= names(filled)
-
-
-def test_the_house_ends_in_time_whatever_is_being_done(
-    app: App, music: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_music(app, music, "music")
-    lets_go = threading.Event()
-    begun = threading.Semaphore(0)
-
-    def is_deaf(*_arguments: Any, **_named: Any) -> bool:
-        begun.release()
-        return lets_go.wait()
-
-    def indexes(_duties: Any, _context: JobContext) -> None:
-        is_deaf()
-
-    monkeypatch.setattr("stackroom.assembly.builtin_jobs.rebuild_indexes", indexes)
-    with closing(Control.open(app.settings)) as control:
-        house = App(Settings(home=app.settings.home))
-        server = AdminServer(house, control)
-        server.start()
-        house.background.start()
-        server._scheduler.board.trigger("rebuild_indexes", by="ada")
-        assert begun.acquire(timeout=120)
-        house.background.stop()
-        server.stop()
-        lets_go.set()
 
 
 def test_the_events_that_were_dropped_are_told(server: AdminServer) -> None:

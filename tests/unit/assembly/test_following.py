@@ -128,22 +128,6 @@ def test_a_catalogue_that_follows_another_spec_is_opened_by_it(
     assert [hit["title"] for hit in answer.structured["results"]] == ["Heat"]
 
 
-def test_a_catalogue_that_cannot_be_opened_fails_alone_and_is_back_when_it_can(
-    app: App, build: Callable[..., None]
-) -> None:
-    build("plays", "Hamlet")
-    store = app.library.folder / "plays" / "records.sqlite"
-    away = store.rename(store.with_name("away"))
-    gate = app.build_gate()
-    assert names_in(gate) == ["films", "plays"]
-    refused = gate.call(LOCAL_USER, "search", {"query": "hamlet", "catalogue": "plays"})
-    assert refused.error_code == "storage"
-    assert find(gate, "films", "heat") == ["Heat"]
-    away.rename(store)
-    assert gate.refresh()
-    assert find(gate, "plays", "hamlet") == ["Hamlet"]
-
-
 def test_a_catalogue_whose_folder_is_gone_leaves_the_lists_and_calls_about_it_say_so(
     app: App, build: Callable[..., None]
 ) -> None:

@@ -234,22 +234,6 @@ def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served
     assert run("verify_indexes", maintained).count("its indexes have exactly its records") == 2
 
 
-def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(
-    app: App, films: Path
-) -> None:
-    (source,) = (one for one in list_sources(app) if not one.is_folder)
-    checkpoints = 0
-
-    def change() -> None:
-        nonlocal checkpoints
-        checkpoints += 1
-        films.write_text(f"title\nThe Third Man\nFilm {checkpoints}\n")
-        refresh_from_source(app, source, lambda _rows: None)
-
-    assert check_index(app, change) == []
-    assert checkpoints > 0
-
-
 def test_the_integrity_check_finds_what_is_damaged(
     app: App, maintained: MaintainedLibrary, control: Control
 ) -> None:

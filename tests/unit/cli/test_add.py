@@ -60,22 +60,6 @@ def test_a_table_of_ones_own_is_understood_built_and_searched(
     }
 
 
-def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(
-    books: Path, run: Run
-) -> None:
-    run(f"add '{books}' --yes --no-embed")
-    books.write_text(
-        BOOKS.replace("A witch finds her island", "Sorcery on an island").rsplit(
-            "3,The Odyssey", 1
-        )[0]
-    )
-    ran = run(f"add '{books}' --no-embed")
-    assert ran.code == 0, ran.err
-    assert "2 rows: 1 written, 1 unchanged" in ran.out
-    assert "1 removed" in ran.out
-    assert "because" not in ran.out
-
-
 def test_a_column_that_was_renamed_is_told_when_its_field_comes_out_empty(
     books: Path, run: Run
 ) -> None:

@@ -139,23 +139,8 @@ def test_records_are_exported_to_a_file_by_its_ending(own: Path, run: Run, tmp_p
 
 def test_counts_by_group_are_exported_with_filters(own: Path, run: Run, tmp_path: Path) -> None:
     target = tmp_path / "years.csv"
-    asked = [
-        "export",
-        "films",
-        "--year",
-        "..2009",
-        "--by",
-        "year",
-        "--sort",
-        "value",
-        "--to",
-        str(target),
-    ]
-    assert run(asked).code == 0
-    lines = target.read_text().splitlines()
-    assert lines[0] == "year,count"
-    assert all(int(line.split(",")[0]) <= 2009 for line in lines[1:])
-    assert len(lines) == 3
+    assert run(f"export films --year ..2009 --by year --sort value --to {target}").code == 0
+    assert target.read_text().splitlines() == ["year,count", "1958,1", "2006,1"]
 
 
 def test_an_export_replaces_no_file_unless_told_to(own: Path, run: Run, tmp_path: Path) -> None:

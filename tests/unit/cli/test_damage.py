@@ -52,10 +52,6 @@ def bad_lines(run: Run) -> list[str]:
     ]
 
 
-def test_nothing_is_wrong_with_a_library_that_is_whole(run: Run) -> None:
-    assert bad_lines(run) == []
-
-
 def test_a_catalogue_that_was_edited_by_hand_is_healthy(
     catalogues: Path, tmp_path: Path, run: Run
 ) -> None:
@@ -76,17 +72,6 @@ def test_a_catalogue_that_was_edited_by_hand_is_healthy(
     assert checked.code == 0, checked.out + checked.err
 
 
-def test_a_library_that_was_restored_from_a_back_up_is_healthy(
-    catalogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    assert run("job run backup").code == 0
-    (made,) = (catalogues.parent / "backups").iterdir()
-    shutil.copytree(made, tmp_path / "restored")
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "restored"))
-    assert bad_lines(run) == []
-    assert run("job run integrity_check").code == 0
-
-
 def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run: Run) -> None:
     with closing(App(load_settings())) as app:
         pack = install_pack(app, "books")
@@ -105,20 +90,6 @@ def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run:
         (found,) = [one for one in examine(app.open_catalogue("books")) if one.is_ok is not True]
         assert (found.part, said in found.detail) == ("pack", True)
     assert said in run("job run integrity_check").err
-
-
-def test_a_catalogue_that_fails_while_it_is_served_is_named(
-    catalogues: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # the look before the damage counts no longer
-    monkeypatch.setattr("stackroom.assembly.serving.PROBED_S", 0.0)
-    with closing(App(load_settings())) as app:
-        app.build_gate()
-        assert app.catalogue_problems() == {}
-        for path in (catalogues / "books").glob("records.sqlite*"):
-            path.write_bytes(b"\xff" * path.stat().st_size)
-        assert list(app.catalogue_problems()) == ["catalogue books"]
-        assert "from a back-up" in app.catalogue_problems()["catalogue books"]
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "7"])

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from stackroom.cli.main import COMMANDS
-from stackroom.model.scope import WHOLE
-from stackroom.settings import Settings
 from support.hostile import (
     DOCUMENTS,
     FILMS,
@@ -21,7 +19,6 @@ from support.hostile import (
     write_documents,
     write_films,
 )
-from support.libraries import opened
 from support.loopback import EmbeddingServer
 from support.terminals import Run
 
@@ -162,13 +159,6 @@ def test_a_program_that_reads_json_gets_no_escape_in_it_either(at_home: Path, ru
     printed = run(f"search {FILMS} harbour --json").out
     assert "u001b" not in printed
     assert any(f"{INSTRUCTION}! It rains." in hit["text"] for hit in json.loads(printed)["results"])
-
-
-def test_records_are_stored_as_they_came(at_home: Path) -> None:
-    with opened(Settings(home=at_home), FILMS) as library:
-        record = library.app.open_catalogue(FILMS).view().find_stated("film-0", scope=WHOLE)
-    assert record is not None
-    assert record.get("title") == f"{TITLES[0]} 0"
 
 
 def test_a_suggestion_does_not_repeat_instructions(at_home: Path, run: Run) -> None:

@@ -119,14 +119,9 @@ def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_
 ) -> None:
     assert json.loads(run("install vscode --print").out)["servers"]["stackroom"]["type"] == "stdio"
     shown = {client: run(f"install {client} --url {URL} --print").out for client in BY_FILE}
-    assert json.loads(shown["vscode"])["servers"]["stackroom"] == {
-        "type": "http",
-        "url": f"{URL}/mcp",
-    }
-    assert json.loads(shown["claude-code"])["mcpServers"]["stackroom"] == {
-        "type": "http",
-        "url": f"{URL}/mcp",
-    }
+    for client, section in (("vscode", "servers"), ("claude-code", "mcpServers")):
+        entry = json.loads(shown[client])[section]["stackroom"]
+        assert entry == {"type": "http", "url": f"{URL}/mcp"}
     assert '"serverUrl"' in shown["windsurf"]
     assert '"httpUrl"' in shown["gemini-cli"]
     assert YAML.parse(shown["goose"])["extensions"]["stackroom"]["type"] == "streamable_http"

@@ -54,11 +54,8 @@ def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None
     assert (shown["schedule"], shown["enabled"], shown["last_run"]) == ("0 3 * * *", True, None)
     assert run("job history").out == "nothing has run yet\n"
     assert run("job history --json").json["runs"] == []
-    for command, code in (
-        (["output", "backup"], NotFoundError),
-        (["cancel", "backup"], ConflictError),
-    ):
-        ran = run(["job", *command])
+    for command, code in (("output", NotFoundError), ("cancel", ConflictError)):
+        ran = run(f"job {command} backup")
         assert (ran.code, ran.out) == (code.exit_code, "")
     assert list(home.iterdir()) == []
 
@@ -72,16 +69,10 @@ def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(
     assert ran.err == "backup: done\n"
     again = run("job run verify_indexes --json").json
     assert (again["run"]["state"], again["output"]) == ("done", "there is nothing to do\n")
-    history = run("job history --json").json["runs"]
-    assert [(one["run_id"], one["job_id"], one["requested_by"]) for one in history] == [
-        (2, "verify_indexes", "local"),
-        (1, "backup", "local"),
-    ]
     (line,) = run("job history backup").out.splitlines()[1:]
     assert line.split()[:4] == ["1", "backup", "done", "request"]
-    output = run("job output backup").out
-    assert output.startswith("backup, run 1: done; started ")
-    assert run("job output 1 --json").json["run"]["job_id"] == "backup"
+    assert run("job output backup").out.startswith("backup, run 1: done; started ")
+    assert run("job output 1 --json").json["run"]["requested_by"] == "local"
     assert audit_rows(home) == [("job/run", "backup", "ok"), ("job/run", "verify_indexes", "ok")]
     shown = run("job show backup").out
     assert "done" in shown

@@ -36,19 +36,8 @@ def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(
 
 
 def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
-    options = [
-        "--title",
-        "Ship",
-        "--id",
-        "none",
-        "--type",
-        "fare=text",
-        "--drop",
-        "note",
-        "--role",
-        "to=place",
-    ]
-    ran = run(["spec", "infer", ferries, *options])
+    options = "--title Ship --id none --type fare=text --drop note --role to=place"
+    ran = run(f"spec infer {ferries} {options}")
     assert ran.code == 0, ran.err
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in ran.out
     assert '[fields.fare]\ntype = "text"' in ran.out
@@ -105,10 +94,7 @@ def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run: Ru
 def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(
     tmp_path: Path, find_records: Run, run: Run
 ) -> None:
-    drinks = {
-        "11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")),
-        "11000": ("Mojito", ("Rum", "Mint")),
-    }
+    drinks = {"11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice"))}
     drinks |= {
         f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)
     }

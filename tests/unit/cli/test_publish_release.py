@@ -63,27 +63,18 @@ def publish(
         return str(done.out)
 
     def make(version: str, *more: str, folder: str = "site") -> dict[str, Any]:
-        given = [
-            "films",
-            str(source),
-            "--add=--no-embed",
-            "--questions",
-            "0",
-            "--pack",
-            str(tmp_path / "pack"),
-        ]
-        given += [
-            "--folder",
-            str(tmp_path / folder),
-            "--version",
-            version,
-            "--licence",
-            "CC0-1.0",
-            *more,
-        ]
-        return publish_release(parse_options(given), run_command)
+        given = (
+            f"films {source} --add=--no-embed --questions 0 --pack {tmp_path / 'pack'}"
+            f" --folder {tmp_path / folder} --version {version} --licence CC0-1.0"
+        )
+        return publish_release(parse_options([*given.split(), *more]), run_command)
 
     return make
+
+
+def tags_at(folder: Path) -> list[str]:
+    """Return the releases of a place, the newest first."""
+    return [entry["tag_name"] for entry in json.loads((folder / "releases.json").read_bytes())]
 
 
 def test_a_schedule_publishes_what_changed_and_nothing_otherwise(
@@ -94,11 +85,7 @@ def test_a_schedule_publishes_what_changed_and_nothing_otherwise(
     second = publish("2026.48")
 
     assert [one["published"] for one in (first, again, second)] == [True, False, True]
-    tags = [
-        entry["tag_name"]
-        for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())
-    ]
-    assert tags == ["2026.48", "2026.46"]
+    assert tags_at(tmp_path / "site") == ["2026.48", "2026.46"]
     manifest = json.loads(
         (tmp_path / "site" / "releases" / "2026.48" / "manifest.json").read_bytes()
     )
@@ -152,8 +139,4 @@ def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
 
     assert again["published"]
     assert commands[-1] == failed
-    tags = [
-        entry["tag_name"]
-        for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())
-    ]
-    assert tags == ["2", "1"]
+    assert tags_at(tmp_path / "site") == ["2", "1"]

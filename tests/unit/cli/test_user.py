@@ -2,12 +2,8 @@
 library operates them.
 """
 
-import os
-import select
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,16 +26,17 @@ PASSWORD = "correct horse battery"
 def at_terminal(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    """Run a command at a terminal, with the answers to what it asks; return its exit code and what
-    it said.
+    """Run a command at a terminal, with the answers to what it asks, of which those of one letter
+    are seen and passwords are not; return its exit code and what it said.
     """
 
     def run_there(command: str, *answers: str) -> tuple[int, str, str]:
-        coming = iter(answers)
         capsys.readouterr()
         monkeypatch.setattr("sys.stdin", Terminal())
-        for kind in ("hidden", "visible"):
-            monkeypatch.setattr(f"click.termui.{kind}_prompt_func", lambda _prompt: next(coming))
+        for kind, is_letter in (("hidden", False), ("visible", True)):
+            coming = iter([one for one in answers if (len(one) == 1) is is_letter])
+            asked = f"click.termui.{kind}_prompt_func"
+            monkeypatch.setattr(asked, lambda _prompt, coming=coming: next(coming))
         try:
             code = int(main(command.split()) or 0)
         except SystemExit as end:
@@ -102,31 +99,6 @@ def test_with_standard_input_closed_nobody_is_asked(
     assert run("user add ada --password-stdin").code == InputError.exit_code
     assert run("user add ada").code == 0
     assert run("user delete ada").code == InputError.exit_code
-
-
-def test_on_a_real_terminal_a_password_is_not_shown(home: Path) -> None:
-    here, there = os.openpty()
-    command = [sys.executable, "-m", "stackroom", "user", "add", "ada"]
-    started = subprocess.Popen(
-        command, stdin=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    assert started.stderr is not None
-    asked = b""
-    for prompt in (b"password of ada: ", b"Repeat for confirmation: "):
-        while prompt not in asked:
-            part = os.read(started.stderr.fileno(), 1000)
-            assert part, asked
-            asked += part
-        os.write(here, f"{PASSWORD}\n".encode())
-    out, rest = started.communicate(timeout=60)
-    echoed = select.select([here], [], [], 0)[0]
-    os.close(there)
-    os.close(here)
-    assert (started.returncode, rest.strip()) == (0, b"")
-    assert b"action: create; name: ada" in out
-    assert not echoed
-    assert PASSWORD.encode() not in asked
-    assert can_log_in(home, "ada", PASSWORD)
 
 
 def test_of_more_users_than_fit_a_page_the_rest_is_said(home: Path, run: Run) -> None:
@@ -205,40 +177,26 @@ def test_a_change_that_cannot_be_noted_is_not_made(
     assert "ada" in run("user list").out
 
 
-def _spoil(home: Path, how: str) -> None:
-    file = home / "control.sqlite"
-    if how == "another file":
-        file.write_text("this is not a database\n" * 1000)
-    elif how == "a folder":
-        file.mkdir()
-    else:
-        with closing(sqlite3.connect(file)) as database, database:
-            database.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY)")
-            database.execute("INSERT INTO schema_version VALUES (99)")
-
-
-@pytest.mark.parametrize("how", ["another file", "a folder", "version 99"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "user add ada",
+        "role add r --allow ServerAdmin",
+        "user list",
+        "token list",
+        "access list",
+        "audit tail",
+        "audit verify",
+    ],
+)
 def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(
-    home: Path, run: Run, how: str
+    home: Path, run: Run, command: str
 ) -> None:
-    _spoil(home, how)
-    for command in (["user", "add", "ada"], ["role", "add", "r", "--allow", "ServerAdmin"]):
-        ran = run(command)
-        assert (ran.code, ran.out) == (StorageError.exit_code, "")
-        assert "control.sqlite" in ran.err
-        assert len(ran.err.splitlines()) == 1
-    if how == "a folder":
-        return
-    for command in (
-        ["user", "list"],
-        ["token", "list"],
-        ["access", "list"],
-        ["audit", "tail"],
-        ["audit", "verify"],
-    ):
-        ran = run(command)
-        assert (ran.code, ran.out) == (StorageError.exit_code, "")
-        assert len(ran.err.splitlines()) == 1
+    (home / "control.sqlite").write_text("this is not a database\n" * 1000)
+    ran = run(command)
+    assert (ran.code, ran.out) == (StorageError.exit_code, "")
+    assert "control.sqlite" in ran.err
+    assert len(ran.err.splitlines()) == 1
 
 
 @pytest.fixture
@@ -285,48 +243,11 @@ def test_a_leaked_secret_is_revoked_by_itself_and_never_repeated(shared: Path, r
     assert made["token"] not in again.err
 
 
-@pytest.fixture
-def busy(home: Path, run: Run) -> Path:
-    """A library in which six things were done, of which the fourth failed."""
-    run("user add ada")
-    run("user grant ada ViewAnalytics")
-    run("user revoke ada ViewAnalytics")
-    run("user revoke ada ViewAnalytics")
-    run("user disable ada")
-    run("user enable ada")
-    return home
-
-
-def change(home: Path, *statements: str) -> None:
-    """Change the database by hand."""
-    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
-        for statement in statements:
-            database.execute(statement)
-
-
-def note(target: str, *, operation: str = "account/grant") -> None:
-    with make_control() as control:
-        perform(control, operation, target, {}, lambda: None)
-
-
-@pytest.mark.row("Z13")
-def test_a_row_says_who_did_what_with_which_parameters_and_what_became_of_it(
-    busy: Path, run: Run
-) -> None:
-    row = run("audit tail --json").json["rows"][2]
-    assert (row["user"], row["via"], row["target"]) == ("local", "cli", "ada")
-    assert (row["operation"], row["parameters"]) == (
-        "account/revoke",
-        {"permission": ["ViewAnalytics"]},
-    )
-    assert (row["outcome"], row["error"]) == ("error", "not_found")
-    assert row["ms"] > 0
-    assert row["at"].endswith("+00:00")
-
-
 @pytest.mark.row("Z13")
 def test_what_a_caller_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
-    note("\x1b]0;owned\x07\x1b[2J [/b] [red]\u202e:star")
+    with make_control() as control:
+        target = "\x1b]0;owned\x07\x1b[2J [/b] [red]\u202e:star"
+        perform(control, "account/grant", target, {}, lambda: None)
     ran = run("audit tail")
     assert ran.code == 0
     assert "[/b]" in ran.out
@@ -334,27 +255,17 @@ def test_what_a_caller_wrote_does_not_act_on_the_terminal(home: Path, run: Run) 
 
 
 @pytest.mark.row("Z13")
-@pytest.mark.parametrize(
-    ("statements", "row"),
-    [
-        (["UPDATE audit SET outcome = 'ok', error_code = NULL WHERE number = 4"], 4),
-        (["DELETE FROM audit"], 1),
-    ],
-)
-def test_a_row_that_was_changed_by_hand_is_found(
-    busy: Path, run: Run, statements: list[str], row: int
-) -> None:
-    change(busy, *statements)
+def test_a_row_that_was_changed_by_hand_is_found(home: Path, run: Run) -> None:
+    for name in ("ada", "bob", "cat"):
+        run(f"user add {name}")
+    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
+        database.execute("UPDATE audit SET target = 'eve' WHERE number = 2")
     ran = run("audit verify")
-    assert ran.code == 1
-    assert f"row {row} " in ran.err
-    assert ran.out == f"{row - 1} rows are as they were written\n"
+    assert (ran.code, ran.out) == (1, "1 rows are as they were written\n")
+    assert "row 2 " in ran.err
     report = run("audit verify --json")
     assert (report.code, report.json["whole"], report.err) == (1, False, "")
-    assert f"row {row} " in report.json["first_problem"]
-    tail = run("audit tail")
-    assert tail.code in (0, StorageError.exit_code)
-    assert "Traceback" not in tail.err
+    assert "row 2 " in report.json["first_problem"]
 
 
 @pytest.mark.row("Z3")

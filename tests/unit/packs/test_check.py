@@ -2,7 +2,6 @@
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +13,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.upkeep import release_task
 from stackroom.background.background import TaskContext
-from stackroom.model.scope import WHOLE
 from stackroom.packs.places import ReleaseChecker
 from stackroom.packs.status import ReleaseCheck
 from stackroom.packs.update import install_release
@@ -176,29 +174,3 @@ def test_a_catalogue_that_was_not_installed_from_a_place_is_never_asked_about(
 
     assert site.server.requests == []
     assert app.release_status.find_check(NAME) is None
-
-
-def test_a_place_that_hangs_keeps_no_call_waiting(
-    site: Site, open_installed: Callable[..., App]
-) -> None:
-    app, is_asked, may_answer = open_installed(), threading.Event(), threading.Event()
-
-    def hang(handler: Any) -> None:
-        is_asked.set()
-        may_answer.wait(PATIENCE_S)
-        handler.serve()
-
-    site.publish("2")
-    site.server.replies["/releases.json"] = [hang]
-    app.background.add(release_task(app))
-    app.background.start()
-    app.background.wake("releases")
-    assert is_asked.wait(PATIENCE_S)
-
-    found = app.open_catalogue(NAME).view().reader.count(WHOLE)
-
-    runs = [task.runs for task in app.background.list_tasks() if task.name == "releases"]
-    assert (found, state_of(app), runs) == (20, "ok", [0])
-    may_answer.set()
-    assert app.background.wait_for("releases", runs=1, timeout_s=PATIENCE_S)
-    assert "release 2 is available" in state_of(app)

@@ -214,18 +214,6 @@ def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(
     assert "no paper has the keyword 'transfomer'" in none.text
 
 
-def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..., Served]) -> None:
-    many = serve(grown(500))
-    found = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=50)
-    assert {paper["title"] for paper in found["papers"]} == {
-        f"Deep learning {n}" for n in range(49, 500, 50)
-    }
-    assert found["total"] == 10
-    few = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=3)
-    assert few["papers"] == found["papers"][:3]
-    assert few["total"] == 10
-
-
 @pytest.mark.row("P8")
 def test_the_nearest_papers_are_those_that_every_vector_compared_gives(
     tmp_path: Path, embedder: Any

@@ -16,6 +16,10 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def files_in(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.is_file())
+
+
 def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is_kept(
     tmp_path: Path,
 ) -> None:
@@ -26,10 +30,7 @@ def test_a_file_is_replaced_with_its_mode_and_line_endings_and_the_former_one_is
     assert path.read_bytes() == b"one\r\ntwo\r\n"
     assert backup_of(path).read_bytes() == b"one\r\n"
     assert (mode_of(path), mode_of(backup_of(path))) == (0o640, 0o640)
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
-        "config.json",
-        "config.json.bak",
-    ]
+    assert files_in(tmp_path) == ["config.json", "config.json.bak"]
 
 
 def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
@@ -66,10 +67,7 @@ def test_a_file_that_a_client_writes_meanwhile_is_left_to_it(tmp_path: Path) -> 
     with pytest.raises(ConflictError, match="being written by another program"):
         update_file(path, edit, is_private=False)
     assert path.read_text() == "2"
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
-        "config.json",
-        "config.json.bak",
-    ]
+    assert files_in(tmp_path) == ["config.json", "config.json.bak"]
 
 
 def test_a_write_that_fails_leaves_the_file_and_no_remains(
@@ -85,10 +83,7 @@ def test_a_write_that_fails_leaves_the_file_and_no_remains(
     with pytest.raises(InputError, match="cannot be written: No space left"):
         update_file(path, lambda _text: "two", is_private=False)
     assert path.read_text() == "one"
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [
-        "config.json",
-        "config.json.bak",
-    ]
+    assert files_in(tmp_path) == ["config.json", "config.json.bak"]
 
 
 def test_places_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:

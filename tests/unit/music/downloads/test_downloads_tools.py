@@ -81,18 +81,6 @@ def test_what_follows_the_question_mark_of_an_address_is_not_shown(downloads):
     assert shown["provider"] == "url"
 
 
-def test_the_queue_is_paged(downloads):
-    for number in range(5):
-        downloads.request(ANN, album=f"Album {number}")
-
-    page = downloads.answer(VIEWER, "query", query_type="queue", limit=2, offset=2)
-    last = downloads.answer(VIEWER, "query", query_type="queue", limit=2, offset=4)
-
-    assert [one["album"] for one in page["downloads"]] == ["Album 2", "Album 3"]
-    assert (page["total"], page["has_more"], last["has_more"]) == (5, True, False)
-    assert downloads.answer(VIEWER, "query", query_type="queue", state="failed")["total"] == 0
-
-
 @pytest.mark.parametrize(
     "visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))]
 )
