@@ -20,9 +20,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
@@ -55,8 +55,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The number and the hash of a row, such as the last."""
 
     number: int
@@ -158,11 +157,8 @@ class AuditLog:
                 if not begun:
                     return added
                 call_ids = [entry.call_id for entry in begun]
-                known = set(
-                    connection.execute(
-                        select(audit.c.call_id).where(audit.c.call_id.in_(call_ids))
-                    ).scalars()
-                )
+                written = select(audit.c.call_id).where(audit.c.call_id.in_(call_ids))
+                known = set(connection.scalars(written))
                 missing = [entry for entry in begun if entry.call_id not in known]
                 if missing:
                     _extend_chain(connection, head, missing)
@@ -205,9 +201,7 @@ class AuditLog:
         with self._reading() as connection:
             return AuditPage(
                 rows=[_audit_row(row) for row in connection.execute(newest_first)],
-                total=int(
-                    connection.execute(select(func.count()).select_from(counted)).scalar_one()
-                ),
+                total=connection.scalar(select(func.count()).select_from(counted)) or 0,
             )
 
     def verify(
@@ -251,17 +245,18 @@ class AuditLog:
         """
         with self._reading() as connection:
             newer = select(func.min(audit.c.number)).where(audit.c.at >= to_microseconds(before))
-            kept_from = connection.execute(newer).scalar_one()
+            kept_from = connection.scalar(newer)
             head = _find_head(connection)
         last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
-        who: dict[str, Any] = {
-            "call_id": secrets.token_hex(8),
-            "principal": LOCAL_USER.name,
-            "via": "job",
-        }
-        asked = {"before": before.isoformat()}
         entry = AuditEntry(
-            at=utc_now(), **who, operation=PRUNING, target="", parameters=asked, outcome=Outcome.OK
+            at=utc_now(),
+            call_id=secrets.token_hex(8),
+            principal=LOCAL_USER.name,
+            via="job",
+            operation=PRUNING,
+            target="",
+            parameters={"before": before.isoformat()},
+            outcome=Outcome.OK,
         )
         removed = 0
         while some := self._prune_some(last, entry):
@@ -378,22 +373,14 @@ def _begin_check(connection: Connection, anchor: Head) -> _ChainCheck:
     """Return a check of all rows after the anchor; a row before it, or a pruning without a record,
     is a problem.
     """
-    before = connection.execute(
-        select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)
-    ).first()
+    numbers, problem = select(audit.c.number).limit(1), None
+    before = connection.scalar(numbers.where(audit.c.number <= anchor.number))
+    noting = numbers.where(audit.c.target == str(anchor), audit.c.operation == PRUNING)
     if before is not None:
-        return _ChainCheck(
-            connection, anchor, problem=f"row {before.number} was not written by Stackroom"
-        )
-    noting = (
-        select(audit.c.number)
-        .where(audit.c.target == str(anchor), audit.c.operation == PRUNING)
-        .limit(1)
-    )
-    if anchor == BEGINNING or connection.execute(noting).first() is not None:
-        return _ChainCheck(connection, anchor)
-    missing = f"rows up to {anchor.number} are missing, and no row says that they were pruned"
-    return _ChainCheck(connection, anchor, problem=missing)
+        problem = f"row {before} was not written by Stackroom"
+    elif anchor != BEGINNING and connection.scalar(noting) is None:
+        problem = f"rows up to {anchor.number} are missing, and no row says that they were pruned"
+    return _ChainCheck(connection, anchor, problem=problem)
 
 
 def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
@@ -402,7 +389,7 @@ def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> st
     """
     wanted = select(audit.c.hash).where(audit.c.number == noted.number)
     is_anchor = noted.number == anchor.number
-    digest = anchor.hash if is_anchor else connection.execute(wanted).scalar_one_or_none()
+    digest = anchor.hash if is_anchor else connection.scalar(wanted)
     if digest == noted.hash:
         return None
     if digest is not None:
@@ -416,12 +403,10 @@ def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> st
 
 
 def _conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
-    texts = {
-        column: getattr(wanted, column.name)
-        for column in (audit.c.principal, audit.c.operation, audit.c.target)
-    }
     found: list[ColumnElement[bool]] = [
-        column == storable(text) for column, text in texts.items() if text is not None
+        column == storable(text)
+        for column in (audit.c.principal, audit.c.operation, audit.c.target)
+        if (text := getattr(wanted, column.name)) is not None
     ]
     if wanted.outcome is not None:
         found.append(audit.c.outcome == str(wanted.outcome))

@@ -325,10 +325,8 @@ class Runs:
             .offset(offset)
         )
         with self._database.read() as connection:
-            total = connection.execute(
-                select(func.count()).select_from(job_runs).where(*wanted)
-            ).scalar_one()
-            return [_run(row) for row in connection.execute(page)], int(total)
+            total = connection.scalar(select(func.count()).select_from(job_runs).where(*wanted))
+            return [_run(row) for row in connection.execute(page)], total or 0
 
     def output(self, run_id: int) -> tuple[str, int]:
         """Return the kept part of a run's output, and the bytes before it."""

@@ -12,7 +12,17 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, literal, select, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    func,
+    insert,
+    literal,
+    select,
+    union,
+    update,
+)
 
 from stackroom.control.accounts import rules
 from stackroom.control.accounts.credentials import (
@@ -70,15 +80,14 @@ class Accounts:
     def is_empty(self) -> bool:
         """Tell whether there are no users yet."""
         with self._database.read() as connection:
-            return _count_users(connection) == 0
+            return _count(connection, users) == 0
 
     def list_users(self, *, offset: int = 0, limit: int = 100) -> tuple[list[User], int]:
         """Return a page of the users, by name, and how many there are."""
         with self._database.read() as connection:
             wanted = select(users).order_by(users.c.name).offset(offset).limit(limit)
-            return load_users(connection, connection.execute(wanted).all()), _count_users(
-                connection
-            )
+            rows = connection.execute(wanted).all()
+            return load_users(connection, rows), _count(connection, users)
 
     def get_user(self, name: str) -> User:
         """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
@@ -122,7 +131,7 @@ class Accounts:
             return None
         secret = secrets.token_urlsafe(ONE_TIME_BYTES)
         with self._database.change() as connection:
-            if _count_users(connection):
+            if _count(connection, users):
                 return None
             user_id = self._insert_user(connection, FIRST_ADMIN, one_time_hash=hash_secret(secret))
             _put_roles(connection, user_id, get_roles(connection, [ADMIN_ROLE]))
@@ -299,13 +308,8 @@ class Accounts:
                 raise ConflictError(
                     f"role '{role.name}' is built in and stays; take it from users instead"
                 )
-            having = (
-                select(func.count())
-                .select_from(tables.user_roles)
-                .where(tables.user_roles.c.role == role.name)
-            )
-            holders = connection.execute(having).scalar_one()
-            if holders:
+            has_role = tables.user_roles.c.role == role.name
+            if holders := _count(connection, tables.user_roles, has_role):
                 raise ConflictError(
                     f"{holders} users have the role '{role.name}': take it from them first"
                 )
@@ -327,13 +331,8 @@ class Accounts:
         """Set the password and end the sessions; refuse the user's one-time secret, which another
         person knows.
         """
-        one_time = (
-            connection.execute(
-                select(users.c.one_time_hash).where(users.c.id == user.id)
-            ).scalar_one()
-            or ""
-        )
-        if hmac.compare_digest(one_time.removeprefix(USED), hash_secret(password)):
+        one_time = connection.scalar(select(users.c.one_time_hash).where(users.c.id == user.id))
+        if hmac.compare_digest((one_time or "").removeprefix(USED), hash_secret(password)):
             raise InputError(
                 "'password' is the one-time password, which others have seen; choose another"
             )
@@ -343,7 +342,7 @@ class Accounts:
     def _insert_user(self, connection: Connection, name: str, **values: Any) -> int:
         """Insert a user without permissions, and return their id."""
         row = {"name": name, "disabled": False, "created_at": self._now(), **values}
-        return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
+        return int(connection.scalars(users.insert().returning(users.c.id), row).one())
 
     def _use_up(self, user_id: int, one_time_hash: str) -> bool:
         """Consume a one-time secret; True for exactly one of several concurrent callers."""
@@ -364,15 +363,11 @@ def _set(connection: Connection, user: User, **values: Any) -> None:
 
 
 def _put_roles(connection: Connection, user_id: int, given: Iterable[Role]) -> None:
-    _replace(
-        connection, tables.user_roles, {"user_id": user_id}, "role", (role.name for role in given)
-    )
+    _replace(connection, tables.user_roles, user_id, (role.name for role in given))
 
 
 def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
-    _replace(
-        connection, tables.user_grants, {"user_id": user_id}, "action", map(str, sorted(actions))
-    )
+    _replace(connection, tables.user_grants, user_id, actions)
 
 
 def _put_role(connection: Connection, role: Role) -> None:
@@ -381,21 +376,16 @@ def _put_role(connection: Connection, role: Role) -> None:
     connection.execute(
         update(roles).where(roles.c.name == role.name).values(catalogues=role.catalogues, **quotas)
     )
-    _replace(
-        connection,
-        tables.role_actions,
-        {"role": role.name},
-        "action",
-        map(str, sorted(role.actions)),
-    )
+    _replace(connection, tables.role_actions, role.name, role.actions)
 
 
 def _replace(
-    connection: Connection, table: Table, owner: dict[str, Any], name: str, values: Iterable[str]
+    connection: Connection, table: Table, owner: int | str, values: Iterable[int | str]
 ) -> None:
-    """Replace the rows of an owner, each with one value."""
-    connection.execute(table.delete().filter_by(**owner))
-    if rows := [{**owner, name: value} for value in values]:
+    """Replace the rows of an owner in a table of two columns: the owner, and one value."""
+    owners, others = table.c
+    connection.execute(table.delete().where(owners == owner))
+    if rows := [{owners.name: owner, others.name: value} for value in sorted(values)]:
         connection.execute(table.insert(), rows)
 
 
@@ -461,8 +451,8 @@ def _has_admin(connection: Connection) -> bool:
     )
 
 
-def _count_users(connection: Connection) -> int:
-    return int(connection.execute(select(func.count()).select_from(users)).scalar_one())
+def _count(connection: Connection, table: Table, *which: ColumnElement[bool]) -> int:
+    return connection.scalar(select(func.count()).select_from(table).where(*which)) or 0
 
 
 def _hashed(password: str, user_name: str) -> str:
@@ -492,18 +482,17 @@ class CatalogueAccess:
         with self._database.change() as connection:
             allowed_users = [get_user(connection, name) for name in sorted(set(users))]
             allowed_roles = get_roles(connection, roles)
-            connection.execute(
-                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
-            )
+            _open(connection, catalogue)
             connection.execute(tables.restrictions.insert(), {"catalogue": catalogue})
-            for user_id in {user.id for user in allowed_users}:
-                connection.execute(
-                    tables.restriction_users.insert(), {"catalogue": catalogue, "user_id": user_id}
-                )
-            for role in allowed_roles:
-                connection.execute(
-                    tables.restriction_roles.insert(), {"catalogue": catalogue, "role": role.name}
-                )
+            _replace(
+                connection, tables.restriction_users, catalogue, {user.id for user in allowed_users}
+            )
+            _replace(
+                connection,
+                tables.restriction_roles,
+                catalogue,
+                (role.name for role in allowed_roles),
+            )
             return load_restrictions(connection)[catalogue]
 
     def open_to_all(self, actor: Principal, catalogue: str) -> None:
@@ -519,9 +508,7 @@ class CatalogueAccess:
                 raise NotFoundError(
                     f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}"
                 )
-            connection.execute(
-                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
-            )
+            _open(connection, catalogue)
 
     @contextmanager
     def renaming(self, catalogue: str, new: str) -> Iterator[None]:
@@ -541,17 +528,12 @@ class CatalogueAccess:
         try:
             yield
         except BaseException:
-            self._drop(new)
+            with self._database.change() as connection:
+                _open(connection, new)
             raise
         with self._database.change() as connection:
             _move_names(connection, catalogue, new)
-        self._drop(catalogue)
-
-    def _drop(self, catalogue: str) -> None:
-        with self._database.change() as connection:
-            connection.execute(
-                tables.restrictions.delete().where(tables.restrictions.c.catalogue == catalogue)
-            )
+            _open(connection, catalogue)
 
     def list_restrictions(self) -> dict[str, Restriction]:
         """Return the restriction of each restricted catalogue, by name."""
@@ -561,6 +543,12 @@ class CatalogueAccess:
     def hidden_from(self, user: User) -> frozenset[str]:
         """Return the catalogues that are hidden from a user."""
         return hidden_among(self.list_restrictions(), user, user.actions)
+
+
+def _open(connection: Connection, catalogue: str) -> None:
+    """Remove the restriction of a catalogue, with the users and roles that it names."""
+    listed = tables.restrictions
+    connection.execute(listed.delete().where(listed.c.catalogue == catalogue))
 
 
 def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
@@ -575,27 +563,19 @@ def _copy_restriction(connection: Connection, catalogue: str, new: str) -> None:
 
 def _move_names(connection: Connection, catalogue: str, new: str) -> None:
     """Rename a catalogue in tokens, lists, schedules and analytics; the audit stays unchanged."""
-    for table, key_name in (
-        (tables.credentials, "id"),
-        (tables.users, "id"),
-        (tables.roles, "name"),
-    ):
-        key = table.c[key_name]
-        confined = select(key.label("key"), table.c.catalogues).where(
-            table.c.catalogues.is_not(None)
-        )
-        for row in connection.execute(confined).all():
-            if catalogue in row.catalogues:
-                names = (row.catalogues - {catalogue}) | {new}
-                connection.execute(update(table).where(key == row.key).values(catalogues=names))
+    for table in (tables.credentials, tables.users, tables.roles):
+        (key,) = table.primary_key
+        confined = select(key, table.c.catalogues).where(table.c.catalogues.is_not(None))
+        for owner, shown in connection.execute(confined).all():
+            if catalogue in shown:
+                names = (shown - {catalogue}) | {new}
+                connection.execute(update(table).where(key == owner).values(catalogues=names))
     job, new_job = f"{tables.REFRESH_PREFIX}{catalogue}", f"{tables.REFRESH_PREFIX}{new}"
-    connection.execute(tables.job_settings.delete().where(tables.job_settings.c.name == new_job))
-    connection.execute(
-        update(tables.job_settings).where(tables.job_settings.c.name == job).values(name=new_job)
-    )
-    connection.execute(
-        update(tables.job_runs).where(tables.job_runs.c.job == job).values(job=new_job)
-    )
-    connection.execute(
-        update(tables.events).where(tables.events.c.catalogue == catalogue).values(catalogue=new)
-    )
+    planned = tables.job_settings.c.name
+    connection.execute(tables.job_settings.delete().where(planned == new_job))
+    for column, former, present in (
+        (planned, job, new_job),
+        (tables.job_runs.c.job, job, new_job),
+        (tables.events.c.catalogue, catalogue, new),
+    ):
+        connection.execute(update(column.table).where(column == former).values({column: present}))

@@ -384,9 +384,7 @@ def _allowed_scopes(
 
 def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:
     is_token = and_(credentials.c.user_id == user.id, credentials.c.kind == "token")
-    names = set(
-        connection.execute(select(credentials.c.name).where(is_token, _is_valid(now))).scalars()
-    )
+    names = set(connection.scalars(select(credentials.c.name).where(is_token, _is_valid(now))))
     if name in names:
         raise ConflictError(
             f"user '{user.name}' has a token called '{name}': revoke it, or choose another name"

@@ -19,9 +19,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -66,18 +65,15 @@ class Rights:
     usual_quotas: Quotas
     restrictions: Restrictions
 
-    def principal(
-        self,
-        user: User,
-        *,
-        scopes: frozenset[Action] | None = None,
-        catalogues: frozenset[str] | None = None,
-    ) -> Principal:
-        """Return the user as a caller, narrowed to these permissions and catalogues.
+    def principal(self, user: User, credential: Credential | None = None) -> Principal:
+        """Return the user as a caller, narrowed to the scopes and catalogues of a credential.
 
         A caller who is narrowed to less than ServerAdmin sees what a user without it sees.
         """
-        actions = user.actions if scopes is None else user.actions & scopes
+        actions, lists = user.actions, {user.only}
+        if credential is not None:
+            actions = actions if credential.scopes is None else actions & credential.scopes
+            lists.add(credential.catalogues)
         audiences = (
             None
             if Action.SERVER_ADMIN in actions
@@ -85,8 +81,8 @@ class Rights:
         )
         hidden = hidden_among(self.restrictions, user, actions)
         quotas = [self.quotas[role] for role in user.roles] or [self.usual_quotas]
-        lists = [one for one in (user.only, catalogues) if one is not None]
-        only = frozenset.intersection(*lists) if lists else None
+        confining = [one for one in lists if one is not None]
+        only = frozenset.intersection(*confining) if confining else None
         return Principal(
             name=user.name,
             actions=actions,
@@ -104,13 +100,11 @@ def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
     )
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """A cache entry."""
 
     identity: Identity
     credential: Credential
-    is_used: bool = False
 
 
 class IdentityCache:
@@ -132,6 +126,8 @@ class IdentityCache:
         self._guard = threading.Lock()
         self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
         self._by_credential: OrderedDict[str, Identity] = OrderedDict()
+        self._used: dict[str, Credential] = {}
+        """The credentials that were used since the database was last told."""
         self._former: dict[str, _Kept] = {}
         """On PostgreSQL, entries that a change of rights has ended, until `refresh` reads them
         again.
@@ -240,13 +236,8 @@ class IdentityCache:
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
         """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
-        scopes, catalogues = (
-            (None, None) if credential is None else (credential.scopes, credential.catalogues)
-        )
         with self._database.read() as connection:
-            return load_rights(connection, self._default_quotas).principal(
-                user, scopes=scopes, catalogues=catalogues
-            )
+            return load_rights(connection, self._default_quotas).principal(user, credential)
 
     def _read_version(self) -> int:
         """Return the database's version, after dropping entries that were read at
@@ -284,7 +275,7 @@ class IdentityCache:
             if kept is None or not self._is_running(kept.identity):
                 return None
             self._by_secret.move_to_end(key)
-            kept.is_used = True
+            self._used[key] = kept.credential
         return kept.identity
 
     def _renew(self, version: int) -> None:
@@ -339,17 +330,13 @@ class IdentityCache:
             return
         self._noted_at = at
         with self._guard:
-            used = [kept for kept in self._by_secret.values() if kept.is_used]
-            for kept in used:
-                kept.is_used = False
-        self._credentials.record_use(kept.credential for kept in used)
+            used, self._used = self._used, {}
+        self._credentials.record_use(used.values())
 
 
 def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
     return Identity(
-        principal=rights.principal(
-            user, scopes=credential.scopes, catalogues=credential.catalogues
-        ),
+        principal=rights.principal(user, credential),
         credential_id=credential.id,
         expires_at=credential.expires_at,
         scopes=credential.scopes,

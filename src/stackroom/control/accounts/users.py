@@ -120,7 +120,7 @@ def get_user(connection: Connection, name: str) -> User:
     """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
     user = find_user(connection, name)
     if user is None:
-        known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
+        known = list(connection.scalars(select(users.c.name).limit(MOST_SUGGESTED_FROM)))
         hint = did_you_mean(fold_name(name), known)
         raise NotFoundError(f"no user {name[:80]!r}{hint}; list the users for their names")
     return user
@@ -219,7 +219,7 @@ Restrictions = Mapping[str, Restriction]  # the restriction of each restricted c
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:
     """Return the restriction of each restricted catalogue, by name."""
     listed = select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)
-    names = connection.execute(listed).scalars().all()
+    names = connection.scalars(listed).all()
     if not names:
         return {}
     of_users = _grouped(

@@ -174,7 +174,7 @@ class ControlDatabase:
             replaced, number = self.round_trips.version()
             return int(number + replaced * FILE_STEP)
         with self.read() as connection:
-            number = int(connection.execute(select(control_version.c.number)).scalar_one())
+            number = int(connection.scalars(select(control_version.c.number)).one())
         return number + (self._file.replaced * FILE_STEP if self._file is not None else 0)
 
     def change_stamp(self) -> tuple[int, int] | None:
@@ -345,7 +345,7 @@ class ControlDatabase:
         """Return the version of the tables; 0 in an empty database."""
         if not inspect(connection).has_table(schema_version.name):
             return 0
-        return max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
+        return max(connection.scalars(select(schema_version.c.version)), default=0)
 
 
 class _OpenedFile:
