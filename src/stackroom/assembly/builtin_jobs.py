@@ -21,7 +21,14 @@ from stackroom.frozen import frozen
 from stackroom.grading.graded_catalogue import accept_rebuilt
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
-from stackroom.jobs.backup import BACKUP_JOB, BACKUPS, plan_backup, store_backup
+from stackroom.jobs.backup import (
+    BACKUP_JOB,
+    BACKUPS,
+    backups_folder,
+    make_backup,
+    plan_backup,
+    size_of_backup,
+)
 from stackroom.jobs.board import BACKUP_SCHEDULE, MANUAL, JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.library import LEDGER_FILE, Installed
@@ -274,13 +281,13 @@ def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
 def back_up(maintained: MaintainedLibrary, context: JobContext) -> None:
     """Copy records, accounts and audit to the place of the setting backup.to, with checksums."""
     plan = plan_backup(maintained.app, maintained.control, now=maintained.now)
-    settings, keep = maintained.app.settings, maintained.backups
-    place, size_bytes = store_backup(
-        plan, settings, at=maintained.now(), keep=keep, context=context
-    )
+    folder = backups_folder(None, maintained.app.settings)
+    place = make_backup(plan, folder, at=maintained.now(), keep=maintained.backups, context=context)
     for note in plan.notes:
         context.write(note)
-    context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {place}")
+    context.write(
+        f"{len(plan.items)} items, {size_of_backup(place) / 1_000_000:,.1f} MB, in {place}"
+    )
 
 
 def prune_audit(maintained: MaintainedLibrary, context: JobContext) -> None:

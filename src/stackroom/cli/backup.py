@@ -18,12 +18,14 @@ from stackroom.jobs.backup import (
     BACKUPS,
     CATALOGUES,
     MANIFEST,
+    backups_folder,
     check_backup,
     find_backup,
     load_checksums,
+    make_backup,
     plan_backup,
     restore_files,
-    store_backup,
+    size_of_backup,
 )
 from stackroom.jobs.job import JobContext
 from stackroom.settings import Settings, load_settings
@@ -58,9 +60,9 @@ def backup_command(to: str | None, keep: int, models: bool) -> None:
     app = open_app()
     with find_control() as control, progress_line("backup") as line:
         plan = plan_backup(app, control, with_models=models)
-        made, size_bytes = store_backup(
-            plan, app.settings, to=to, at=utc_now(), keep=keep, context=_Shown(line)
-        )
+        folder = backups_folder(to, app.settings)
+        made = make_backup(plan, folder, at=utc_now(), keep=keep, context=_Shown(line))
+    size_bytes = size_of_backup(made)
     if print_as_json(
         {
             "folder": str(made),
@@ -97,7 +99,7 @@ def restore_command(place: str | None, catalogue: str | None, accounts: bool) ->
             f"the back-up is damaged, and nothing was restored: {'; '.join(problems[:3])}"
         )
     names = _names_of(backup, settings, catalogue=catalogue, accounts=accounts)
-    restore_files(backup, settings.home, {name: name for name in names})
+    restore_files(backup, settings.home, names)
     text = f"restored from {backup.name}: {', '.join(names)}; check it: stackroom doctor"
     print_answer({"backup": backup.name, "restored": names}, text)
 

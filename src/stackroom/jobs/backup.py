@@ -14,12 +14,12 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
@@ -241,25 +241,9 @@ def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
         )
 
 
-def store_backup(
-    plan: BackupPlan,
-    settings: Settings,
-    *,
-    to: str | None = None,
-    at: datetime,
-    keep: int,
-    context: JobContext,
-) -> tuple[Path, int]:
-    """Write a back-up into a folder, by default that of the settings; return its path and its
-    bytes.
-    """
-    made = make_backup(plan, _folder_of(to, settings), at=at, keep=keep, context=context)
-    return made, _size(made)
-
-
 def find_backup(given: str | None, settings: Settings) -> Path:
     """Return a back-up, or the newest one of a folder of them."""
-    folder = _folder_of(given, settings)
+    folder = backups_folder(given, settings)
     known = [folder] if (folder / MANIFEST).is_file() else list_backups(folder)
     if not known:
         raise NotFoundError(
@@ -268,7 +252,8 @@ def find_backup(given: str | None, settings: Settings) -> Path:
     return known[-1]
 
 
-def _folder_of(given: str | None, settings: Settings) -> Path:
+def backups_folder(given: str | None, settings: Settings) -> Path:
+    """Return the folder of back-ups: a given one, that of the settings, or the library's own."""
     place = given or settings.backup.to or str(settings.home / BACKUPS_FOLDER)
     if is_remote(place):
         raise InputError(f"{place}: back-ups are kept in a folder")
@@ -281,11 +266,18 @@ def make_backup(
     """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        needed, free = sum(_size(item.path) for item in plan.items), shutil.disk_usage(folder).free
+        needed = sum(size_of_backup(item.path) for item in plan.items)
+        free = shutil.disk_usage(folder).free
         if 2 * needed > free:
             sizes = f"{free / 1e6:,.0f} MB are free, and a back-up of {needed / 1e6:,.0f} MB"
             raise StorageError(f"{folder}: {sizes} is made only where twice as much is")
-        with open_staging(folder) as fresh:
+        for leftover in folder.glob(f"*{UNFINISHED}"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        # Unique: one that was paused and held to be dead must not continue in this folder.
+        with TemporaryDirectory(
+            prefix="backup-", suffix=UNFINISHED, dir=folder, ignore_cleanup_errors=True
+        ) as staging:
+            fresh = Path(staging)
             _fill(fresh, plan, at=at, context=context)
             if problems := check_backup(fresh):
                 raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
@@ -302,30 +294,27 @@ def make_backup(
     return target
 
 
-def restore_files(backup: Path, home: Path, names: Mapping[str, str]) -> None:
-    """Copy files and folders of a back-up into a library: name there → name here, each in one step,
-    none over another.
+def restore_files(backup: Path, home: Path, names: Sequence[str]) -> None:
+    """Copy files and folders of a back-up into a library, each in one step, none over another.
 
     Everything is copied beside its place first; a copy that fails leaves the library as it was.
     """
     fresh = {
-        home / name: home / f".{Path(name).name}.{secrets.token_hex(4)}{UNFINISHED}"
-        for name in names.values()
+        name: home / f".{Path(name).name}.{secrets.token_hex(4)}{UNFINISHED}" for name in names
     }
     try:
-        for source, target in zip(names, fresh, strict=True):
+        for name, copied in fresh.items():
+            source, target = backup / name, home / name
             if target.exists():
                 raise ConflictError(
                     f"{target} is there already, and nothing was restored; move it away first"
                 )
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (shutil.copytree if (backup / source).is_dir() else shutil.copy2)(
-                backup / source, fresh[target]
-            )
-            _sync(fresh[target])
-        for target, copied in fresh.items():
-            os.rename(copied, target)  # commit point of each
-            sync_folder(target.parent)
+            (shutil.copytree if source.is_dir() else shutil.copy2)(source, copied)
+            _sync(copied)
+        for name, copied in fresh.items():
+            copied.rename(home / name)  # commit point of each
+            sync_folder((home / name).parent)
     except OSError as error:
         raise StorageError(
             f"{home}: cannot be written: {error.strerror or error}; make room, and try again"
@@ -378,37 +367,19 @@ def check_backup(backup: Path) -> list[str]:
     ]
 
 
-@contextmanager
-def open_staging(folder: Path) -> Iterator[Path]:
-    """Give an empty folder for a back-up that is being made; remove it, and leftovers of stopped
-    ones.
-
-    Its name is unique: a process that was paused and held to be dead must not continue in this one.
-    """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for leftover in folder.glob(f"*{UNFINISHED}"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    fresh = Path(tempfile.mkdtemp(prefix="backup-", suffix=UNFINISHED, dir=folder))
-    try:
-        yield fresh
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
 def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -> None:
     for number, item in enumerate(plan.items):
         context.progress(number, len(plan.items), f"copying {item.name}")
         (fresh / item.name).parent.mkdir(parents=True, exist_ok=True)
         item.copy(item.path, fresh / item.name, context.check_stopped)
     context.progress(len(plan.items), len(plan.items), "checking")
-    copied = {
-        path.relative_to(fresh).as_posix(): path
+    files = {
+        path.relative_to(fresh).as_posix(): {
+            "sha256": sha256_of(path),
+            "size_bytes": path.stat().st_size,
+        }
         for path in sorted(fresh.rglob("*"))
         if path.is_file()
-    }
-    files = {
-        name: {"sha256": sha256_of(path), "size_bytes": _size(path)}
-        for name, path in copied.items()
     }
     manifest = {"format": FORMAT, "made_at": at.isoformat(), "files": files, "notes": plan.notes}
     (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
@@ -439,6 +410,6 @@ def backup_order(name: str) -> tuple[str, int]:
     return time, int(number or 1)
 
 
-def _size(path: Path) -> int:
+def size_of_backup(path: Path) -> int:
     """Return the bytes of a file, or of the files in a folder."""
     return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

@@ -7,8 +7,8 @@ was missed while no scheduler ran is run once, however often it was missed.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ from stackroom.jobs.job import JobRun, JobSpec, RunCause, Runs, find_live, inser
 from stackroom.jobs.lease import Holder, Lease
 
 MOST_LISTED = 200
-MOST_DIGITS = 9
+RUN_ID = re.compile(r"[0-9]{1,9}")
 MANUAL = "manual"  # the schedule of a job that only runs when it is triggered
 BACKUP_SCHEDULE = "0 3 * * *"
 CRON_FIELDS = 5
@@ -92,16 +92,14 @@ class Timing:
 
 def _timing(spec: JobSpec, row: Any | None) -> Timing:
     """Return the stored timing; the default schedule where that is invalid."""
-    written, enabled, next_at = (
-        (None, None, None) if row is None else (row.schedule, row.enabled, row.next_at)
-    )
-    try:
-        schedule = parse_schedule(spec.schedule if written is None else written)
-    except InputError:
-        schedule = parse_schedule(spec.schedule)
-    return Timing(
-        schedule=schedule, enabled=spec.enabled if enabled is None else enabled, next_at=next_at
-    )
+    schedule = parse_schedule(spec.schedule)
+    if row is None:
+        return Timing(schedule=schedule, enabled=spec.enabled, next_at=None)
+    if row.schedule is not None:
+        with suppress(InputError):
+            schedule = parse_schedule(row.schedule)
+    enabled = spec.enabled if row.enabled is None else row.enabled
+    return Timing(schedule=schedule, enabled=enabled, next_at=row.next_at)
 
 
 def _locked(connection: Connection, name: str) -> Any:
@@ -157,10 +155,8 @@ class JobBoard:
         """
         self._specs = {spec.name: spec for spec in specs}
         self._list_more = list_more
-        if doubled := {
-            name for name, times in Counter(spec.name for spec in specs).items() if times > 1
-        }:
-            raise ValueError(f"two jobs have the same name: {', '.join(sorted(doubled))}")
+        if len(self._specs) < len(specs):
+            raise ValueError(f"two of these jobs have the same name: {', '.join(self._specs)}")
         self.runs = Runs(database, now=now)
         self.database = database
         self.now = now
@@ -176,12 +172,13 @@ class JobBoard:
         """Return the jobs, by name, without quiet ones that were given no schedule and have not
         run.
         """
-
-        def is_used(job: JobStatus) -> bool:
-            return job.last_run is not None or job.timing.schedule.text != job.spec.schedule
-
-        listed = self._with_status(sorted(self.specs.values(), key=lambda spec: spec.name))
-        return [job for job in listed if not job.spec.is_quiet or is_used(job)]
+        return [
+            job
+            for job in self._with_status(sorted(self.specs.values(), key=lambda spec: spec.name))
+            if not job.spec.is_quiet
+            or job.last_run is not None
+            or job.timing.schedule.text != job.spec.schedule
+        ]
 
     def get_job(self, name: str) -> JobStatus:
         """Return a job; refuse an unknown name."""
@@ -197,16 +194,15 @@ class JobBoard:
         """Queue every due job and plan its next run; only for the holder of the lease."""
         now = self.now()
         for name, timing in self.timings(list(self.specs.values())).items():
+            planned = timing.next_at
             next_at = timing.schedule.next_after(now) if timing.enabled else None
-            is_due = timing.next_at is not None and timing.next_at <= now
             # One that is planned later than it should be, by a wrong clock, is planned again.
-            if next_at is None or not (
-                is_due or timing.next_at is None or timing.next_at > next_at
-            ):
+            if next_at is None or (planned is not None and now < planned <= next_at):
                 continue
+            is_due = planned is not None and planned <= now
             with self.database.begin() as connection:
                 # no other process has planned it
-                if _locked(connection, name).next_at == timing.next_at:
+                if _locked(connection, name).next_at == planned:
                     _set(connection, name, next_at=next_at)
                     if is_due and find_live(connection, name) is None:
                         insert_run(
@@ -242,10 +238,7 @@ class JobBoard:
         if reference in self.specs:
             run = self.runs.latest().get(reference)
         else:
-            is_number = (
-                reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
-            )
-            run = self.runs.find(int(reference)) if is_number else None
+            run = self.runs.find(int(reference)) if RUN_ID.fullmatch(reference) else None
         if run is None:
             return None
         text, dropped_bytes = self.runs.output(run.id)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stackroom.background.background import TaskContext
@@ -172,13 +172,8 @@ class JobRun:
     @property
     def progress(self) -> str:
         """How far it is, as text."""
-        count = (
-            ""
-            if self.done is None
-            else str(self.done)
-            if self.total is None
-            else f"{self.done} of {self.total}"
-        )
+        done = "" if self.done is None else str(self.done)
+        count = f"{done} of {self.total}" if done and self.total is not None else done
         return ", ".join(part for part in (count, self.message) if part)
 
 
@@ -222,12 +217,10 @@ class Runs:
 
     def start(self, run_id: int, *, holder: str) -> bool:
         """Mark a queued run as running; tell whether it was still queued."""
-        is_queued = (job_runs.c.id == run_id, job_runs.c.state == RunState.QUEUED)
+        is_queued = job_runs.c.state == RunState.QUEUED
         begun = {"state": RunState.RUNNING, "holder": holder, "started_at": self._now()}
         with self._database.begin() as connection:
-            return (
-                connection.execute(update(job_runs).where(*is_queued).values(begun)).rowcount == 1
-            )
+            return _change(connection, run_id, begun, is_queued)
 
     def follow(self, run_id: int, report: RunReport, *, holder: str) -> bool:
         """Save the progress of a run; tell whether it is still this holder's."""
@@ -317,16 +310,11 @@ class Runs:
     def list_runs(self, *, job: str | None, limit: int, offset: int) -> tuple[list[JobRun], int]:
         """Return a page of runs, the newest first, and the total."""
         wanted = [] if job is None else [job_runs.c.job == job]
-        page = (
-            select(*COLUMNS)
-            .where(*wanted)
-            .order_by(job_runs.c.id.desc())
-            .limit(limit)
-            .offset(offset)
-        )
+        newest_first = select(*COLUMNS).where(*wanted).order_by(job_runs.c.id.desc())
+        page = newest_first.limit(limit).offset(offset)
         with self._database.read() as connection:
             total = connection.scalar(select(func.count()).select_from(job_runs).where(*wanted))
-            return [_run(row) for row in connection.execute(page)], total or 0
+            return list(map(_run, connection.execute(page))), total or 0
 
     def output(self, run_id: int) -> tuple[str, int]:
         """Return the kept part of a run's output, and the bytes before it."""
@@ -360,13 +348,15 @@ def insert_run(
 ) -> JobRun:
     """Queue a run."""
     values = {
+        **asdict(RunReport()),
         "job": job,
+        "state": RunState.QUEUED,
         "cause": cause,
         "requested_by": shortened(by, 100),
         "attempt": attempt,
+        "is_cancelling": False,
         "queued_at": at,
     }
-    values |= {"state": RunState.QUEUED, "is_cancelling": False, **asdict(RunReport())}
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
     except IntegrityError as error:  # another process queued it first
@@ -376,27 +366,24 @@ def insert_run(
 
 def _write(connection: Connection, run_id: int, values: dict[str, Any], *, holder: str) -> bool:
     """Update a running run of this holder; tell whether it was one."""
-    is_theirs = (
-        job_runs.c.id == run_id,
-        job_runs.c.holder == holder,
-        job_runs.c.state == RunState.RUNNING,
-    )
-    return connection.execute(update(job_runs).where(*is_theirs).values(values)).rowcount == 1
+    is_theirs = (job_runs.c.holder == holder, job_runs.c.state == RunState.RUNNING)
+    return _change(connection, run_id, values, *is_theirs)
 
 
-def _change(connection: Connection, run_id: int, values: Mapping[str, Any]) -> None:
-    connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(values))
+def _change(
+    connection: Connection, run_id: int, values: Mapping[str, Any], *only_if: ColumnElement[bool]
+) -> bool:
+    """Update a run, if it is as it has to be; tell whether it was."""
+    changed = update(job_runs).where(job_runs.c.id == run_id, *only_if).values(values)
+    return connection.execute(changed).rowcount == 1
 
 
 def _keep_newest(connection: Connection, job: str) -> None:
-    newest = select(job_runs.c.id).where(job_runs.c.job == job).order_by(job_runs.c.id.desc())
+    is_of_job = job_runs.c.job == job
+    newest = select(job_runs.c.id).where(is_of_job).order_by(job_runs.c.id.desc())
     oldest_kept = newest.offset(KEPT_RUNS - 1).limit(1).scalar_subquery()
-    is_outdated = (
-        job_runs.c.job == job,
-        job_runs.c.id < oldest_kept,
-        job_runs.c.state.not_in(LIVE),
-    )
-    connection.execute(delete(job_runs).where(*is_outdated))
+    is_outdated = (job_runs.c.id < oldest_kept, job_runs.c.state.not_in(LIVE))
+    connection.execute(delete(job_runs).where(is_of_job, *is_outdated))
 
 
 def _get(connection: Connection, run_id: int) -> JobRun:

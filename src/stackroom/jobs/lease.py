@@ -96,13 +96,12 @@ class Lease:
             row = connection.execute(select(job_lease)).one()
         if row.holder is None:
             return None
-        is_gone = is_certainly_gone(row.process)
         return Holder(
             id=row.holder,
             place=row.place,
             expires_at=row.expires_at,
             beat=row.beat,
-            is_gone=is_gone,
+            is_gone=is_certainly_gone(row.process),
         )
 
     def take(self) -> bool:
@@ -132,16 +131,18 @@ class Lease:
 
     def _hold(self, condition: Any) -> bool:
         started = self._monotonic()
-        who = {
-            "holder": self.id,
-            "place": place_of_this_process(),
-            "process": identity_of_this_process(),
-        }
-        expires_at = self._now() + timedelta(seconds=self._times.length_s)
-        with self._database.begin() as connection:
-            wanted = update(job_lease).where(job_lease.c.id == 1, condition)
-            held = connection.execute(
-                wanted.values(beat=job_lease.c.beat + 1, expires_at=expires_at, **who)
+        ours = (
+            update(job_lease)
+            .where(job_lease.c.id == 1, condition)
+            .values(
+                holder=self.id,
+                place=place_of_this_process(),
+                process=identity_of_this_process(),
+                beat=job_lease.c.beat + 1,
+                expires_at=self._now() + timedelta(seconds=self._times.length_s),
             )
-        self._renewed_at = started if held.rowcount == 1 else None
-        return self._renewed_at is not None
+        )
+        with self._database.begin() as connection:
+            is_held = connection.execute(ours).rowcount == 1
+        self._renewed_at = started if is_held else None
+        return is_held
