@@ -24,6 +24,8 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.toml_text import TomlError, parse_toml
 
 CONFIG_FILE = "stackroom.toml"
+CONTROL_FILE = "control.sqlite"
+LOCAL_FILE = "local-user.sqlite"  # the storage of the local user, where there are no accounts
 PACKAGE_SECTIONS = "stackroom.settings"
 """The entry point group in which packages name their sections."""
 
@@ -441,6 +443,16 @@ class Settings(SettingsSection):
     def catalogues_folder(self) -> Path:
         """The folder of the installed catalogues."""
         return self.home / "catalogues"
+
+    @property
+    def control_url(self) -> str:
+        """The configured address of the control database, or that of the library's own."""
+        return self.control.url or f"sqlite:///{self.home / CONTROL_FILE}"
+
+    @property
+    def has_control(self) -> bool:
+        """Whether a control database is configured, or the library has one."""
+        return bool(self.control.url) or (self.home / CONTROL_FILE).is_file()
 
     @property
     def models_folder(self) -> Path:

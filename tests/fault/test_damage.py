@@ -22,11 +22,10 @@ from stackroom.background.background import TaskContext
 from stackroom.cli.main import main
 from stackroom.control.control import Control
 from stackroom.control.database.engine import check_database
-from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
-from stackroom.settings import Settings
+from stackroom.settings import CONTROL_FILE, Settings
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER, KEPT, quarantine
 from stackroom.shelf.port import Delete
 from stackroom.shelf.watched import WatchedShelf

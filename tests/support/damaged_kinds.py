@@ -31,7 +31,6 @@ from stackroom.checksums import measure_files, save_sums
 from stackroom.control.control import Control
 from stackroom.control.database.engine import check_database, open_local
 from stackroom.control.database.tables import METADATA, Moment
-from stackroom.control.opening import CONTROL_FILE, LOCAL_FILE
 from stackroom.embed.weights import SUMS, check_model_files, model_files
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
@@ -43,7 +42,7 @@ from stackroom.maps.map_file import MAP_FILE, find_map, save_map
 from stackroom.model.principal import LOCAL_USER
 from stackroom.packs.build import check_pack
 from stackroom.packs.update import install_release
-from stackroom.settings import CONFIG_FILE, Settings, load_settings
+from stackroom.settings import CONFIG_FILE, CONTROL_FILE, LOCAL_FILE, Settings, load_settings
 from stackroom.shelf.store_place import STORE_FILE
 from stackroom.tools.operation import Office
 from stackroom.tools.toolbox import Toolbox

@@ -12,7 +12,6 @@ from stackroom.cli.output import command, flag, json_option, print_answer, print
 from stackroom.cli.private_files import keep_private
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.database.tables import utc_now
-from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import ConflictError, NotFoundError, StorageError, did_you_mean
 from stackroom.jobs.backup import (
     BACKUPS,
@@ -28,7 +27,7 @@ from stackroom.jobs.backup import (
     size_of_backup,
 )
 from stackroom.jobs.job import JobContext
-from stackroom.settings import Settings, load_settings
+from stackroom.settings import CONTROL_FILE, Settings, load_settings
 
 
 class _Shown(JobContext):

@@ -17,7 +17,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.serving import ToolChoice
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
-from stackroom.control.opening import exists
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import AuditEntry
@@ -134,7 +133,7 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
     # The SDK takes about half a second to import; the catalogues are opened meanwhile. The control
     # database and the model are needed for calls only, so they are loaded after the first answers.
     with new_pool("loader", 1) as loader:
-        audit = AuditOnDemand(settings) if exists(settings) else None
+        audit = AuditOnDemand(settings) if settings.has_control else None
         gate = loader.submit(build, observers=[audit] if audit else [])
         prepare_sdk()
         stdio = importlib.import_module(STDIO_MODULE)

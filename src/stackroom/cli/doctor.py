@@ -20,7 +20,6 @@ from stackroom.cli.opening import open_app
 from stackroom.cli.output import command, json_option, print_answer
 from stackroom.control.database.engine import ControlDatabase, check_database
 from stackroom.control.database.tables import utc_now
-from stackroom.control.opening import database_url, exists
 from stackroom.embed.weights import check_model_files
 from stackroom.errors import ExpectedError
 from stackroom.sources.collections import (
@@ -93,10 +92,10 @@ def _examine_machine(app: App) -> Iterator[Finding]:
     """
     if (problem := check_disk(app.settings.home)) is not None:
         yield Finding("disk", problem, ok=False)
-    if not exists(app.settings):
+    if not app.settings.has_control:
         return
     try:
-        with closing(ControlDatabase.open(database_url(app.settings))) as database:
+        with closing(ControlDatabase.open(app.settings.control_url)) as database:
             database.version()
             problem = next(iter(check_database(database)), None)
             yield Finding(

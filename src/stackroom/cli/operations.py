@@ -33,7 +33,6 @@ from stackroom.cli.output import (
 )
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
-from stackroom.control.opening import exists
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError
 from stackroom.gate.auditing import CallContext
 from stackroom.gate.gate import Gate
@@ -71,7 +70,7 @@ def find_control() -> Iterator[Control | None]:
     """Open the control database of this library; None if there is none: reading must not create
     it.
     """
-    with make_control() if exists(load_settings()) else nullcontext() as control:
+    with make_control() if load_settings().has_control else nullcontext() as control:
         yield control
 
 
@@ -288,7 +287,7 @@ def _opened(
     library = Library(load_settings().catalogues_folder)
     needs_accounts = operation.needs.accounts and not face.without_accounts
     makes = face.makes_accounts and not to_read
-    if needs_accounts and not (makes or (to_read and face.table) or exists(load_settings())):
+    if needs_accounts and not (makes or (to_read and face.table) or load_settings().has_control):
         raise NotFoundError(NO_ACCOUNTS)
     with make_control() if makes else look_at_control() as control:
         office = Office(

@@ -6,7 +6,6 @@ from stackroom.control.accounts.identity_cache import IdentityCache
 from stackroom.control.accounts.limits import LoginLimiter, RateLimiter, open_window
 from stackroom.control.audit import AuditLog
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.opening import database_url
 from stackroom.frozen import frozen
 from stackroom.model.principal import Quotas
 from stackroom.settings import Settings
@@ -31,7 +30,7 @@ class Control:
         """Open the configured control database, or the library's own, and create it if it is
         missing.
         """
-        database = ControlDatabase.open(database_url(settings))
+        database = ControlDatabase.open(settings.control_url)
         limits = settings.rate_limit
         quotas = Quotas(
             read=limits.read_per_minute, write=limits.write_per_minute, sql=limits.sql_per_minute

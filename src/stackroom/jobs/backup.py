@@ -30,7 +30,6 @@ from stackroom.checksums import SEAL_ENDING, sha256_of, sync_file, sync_folder
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, copy_database, find_file
 from stackroom.control.database.tables import job_lease, job_runs, utc_now
-from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import (
     ConflictError,
     ExpectedError,
@@ -44,7 +43,7 @@ from stackroom.jobs.lease import NOBODY
 from stackroom.library import LEDGER_FILE, PACK_FOLDER, PLACE_FILE, TABLES_FOLDER, Installed
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.packs.installed import SOURCE_FILE
-from stackroom.settings import CONFIG_FILE, Settings, is_remote
+from stackroom.settings import CONFIG_FILE, LOCAL_FILE, Settings, is_remote
 from stackroom.shelf.embedded.folder_index import FORMER_INDEX_FOLDER
 from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf_index import INDEX_FOLDER

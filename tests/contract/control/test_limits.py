@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.control.accounts.limits import MovingWindow, open_window
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.opening import DatabaseAwayError
+from stackroom.errors import DatabaseAwayError
 from support.control import Clock, Place
 from support.postgres import PostgresServer, open_server
 from support.processes import wait_until

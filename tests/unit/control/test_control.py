@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from stackroom.control.control import Control
-from stackroom.control.opening import database_url, exists
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import ControlSettings, RateLimitSettings, Settings
 
@@ -24,15 +23,15 @@ def loaded_by(module: str) -> set[str]:
 
 def test_a_control_database_exists_once_it_was_opened_or_is_configured(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home")
-    assert not exists(settings)
+    assert not settings.has_control
     Control.open(settings).close()
-    assert exists(settings)
+    assert settings.has_control
     assert (tmp_path / "home" / "control.sqlite").is_file()
     elsewhere = Settings(
         home=tmp_path / "other", control=ControlSettings(url="postgresql+psycopg://h/n")
     )
-    assert exists(elsewhere)
-    assert database_url(elsewhere) == "postgresql+psycopg://h/n"
+    assert elsewhere.has_control
+    assert elsewhere.control_url == "postgresql+psycopg://h/n"
 
 
 @pytest.mark.row("Z12")
@@ -52,7 +51,3 @@ def test_what_reads_other_databases_is_not_loaded_for_nothing() -> None:
     assert loaded_by("stackroom.control.control").isdisjoint(
         {"jwt", "cryptography", "httpx", "psycopg", "limits"}
     )
-
-
-def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:
-    assert loaded_by("stackroom.control.opening").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})

@@ -13,10 +13,9 @@ from sqlalchemy import Column, MetaData, Table, Text
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, copy_database
 from stackroom.control.database.tables import utc_now
-from stackroom.control.opening import CONTROL_FILE
 from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Identity, Outcome
-from stackroom.settings import Settings
+from stackroom.settings import CONTROL_FILE, Settings
 
 pytestmark = pytest.mark.row("T6")
 

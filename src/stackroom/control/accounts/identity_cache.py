@@ -41,8 +41,7 @@ from stackroom.control.accounts.users import (
 )
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
-from stackroom.control.opening import DatabaseAwayError
-from stackroom.errors import StorageError
+from stackroom.errors import DatabaseAwayError, StorageError
 from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Cost, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility

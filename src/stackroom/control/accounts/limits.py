@@ -15,8 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.opening import DatabaseAwayError
-from stackroom.errors import RateLimitedError
+from stackroom.errors import DatabaseAwayError, RateLimitedError
 from stackroom.model.principal import Cost, Principal
 
 WINDOW_S = 60.0

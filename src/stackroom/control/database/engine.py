@@ -45,9 +45,9 @@ from stackroom.control.database.tables import (
     users,
     utc_now,
 )
-from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import LOCAL_FILE
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import BigInteger, Column, Engine, MetaData, Table, Text, create_engine
 
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter
-from stackroom.control.opening import DatabaseAwayError
-from stackroom.errors import InputError, StorageError
+from stackroom.errors import DatabaseAwayError, InputError, StorageError
 
 POOL_SIZE = 16
 TIMEOUT_S = 5
