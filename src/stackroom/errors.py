@@ -170,10 +170,6 @@ class StorageError(ExpectedError):
     retry_after_s = 5.0
 
 
-class DatabaseAwayError(StorageError):
-    """The control database cannot be reached."""
-
-
 class BusyError(StorageError):
     """Another process is writing to the same catalogue."""
 

@@ -111,15 +111,7 @@ def test_what_is_no_secret_is_nobodys(people: Any) -> None:
     for secret in odd:
         assert people.credentials.find(secret) is None
         assert people.credentials.revoke_secret(secret) is False
-
-
-def test_a_logout_ends_its_session_only(people: Any) -> None:
-    people.add("ada")
-    one, other = people.session("ada"), people.session("ada")
-    assert people.credentials.revoke_secret(one) is True
-    assert people.credentials.revoke_secret(one) is False
-    assert people.credentials.find(one) is None
-    assert people.credentials.find(other) is not None
+    assert people.new_identity_cache().recall(odd[3]) is None
 
 
 def test_what_somebody_has_is_listed_with_what_became_of_it(people: Any) -> None:
@@ -174,16 +166,6 @@ def test_the_names_of_somebodys_valid_tokens_differ(people: Any) -> None:
     people.credentials.revoke(ada, second.id)
     people.credentials.issue_token(ada, "ada", name="laptop")
     assert first.name == second.name
-
-
-def test_a_name_is_taken_once_however_many_ask_at_once(
-    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
-) -> None:
-    ada = people.add("ada")
-    both = (people.credentials, elsewhere.credentials) * 3
-    results = at_once([lambda one=one: one.issue_token(ada, "ada", name="laptop") for one in both])
-    assert [type(result) for result in results].count(ConflictError) == 5
-    assert len(people.credentials.list_of("ada")) == 1
 
 
 def test_somebody_has_at_most_fifty_valid_tokens(people: Any) -> None:

@@ -195,20 +195,6 @@ def test_the_version_grows_with_changes_of_rights_only(
     assert place.open().version() == before + 1
 
 
-def test_changes_from_several_processes_at_once_are_all_counted(
-    place: Any, database: ControlDatabase, at_once: Callable[..., list[Any]]
-) -> None:
-    def change(other: ControlDatabase) -> None:
-        for _ in range(10):
-            with other.change():
-                pass
-
-    before = database.version()
-    others = [place.open() for _ in range(4)]
-    assert at_once([lambda other=other: change(other) for other in others]) == [None] * 4
-    assert database.version() == before + 40
-
-
 def test_reads_of_one_block_see_one_moment(database: ControlDatabase, place: Any) -> None:
     number = text("SELECT number FROM control_version")
     with database.read() as connection:
@@ -231,16 +217,9 @@ def test_a_table_that_is_gone_is_a_storage_error(
     assert database.version() == 1
 
 
-def test_a_statement_that_is_wrong_is_a_bug(database: ControlDatabase) -> None:
-    with (
-        pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught,
-        database.begin() as connection,
-    ):
-        connection.execute(text("INSERT INTO control_version VALUES (1, 1)"))
-    assert not isinstance(caught.value, StorageError)
-
-
-def test_values_are_not_in_messages(database: ControlDatabase) -> None:
+def test_a_statement_that_is_wrong_is_a_bug_whose_message_has_no_values(
+    database: ControlDatabase,
+) -> None:
     values = {"quota": int("4242" * 2)}
     with (
         pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught,
@@ -249,6 +228,7 @@ def test_values_are_not_in_messages(database: ControlDatabase) -> None:
         connection.execute(
             text("INSERT INTO roles (name, read_quota) VALUES ('user', :quota)"), values
         )
+    assert not isinstance(caught.value, StorageError)
     assert "42424242" not in "".join(traceback.format_exception(caught.value))
 
 

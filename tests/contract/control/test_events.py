@@ -185,19 +185,6 @@ def test_queries_without_results_are_those_that_found_nothing(
     assert queries == ["atlantis", "bach", "unknown"]
 
 
-def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidden(
-    log: EventLog, reports: EventReports
-) -> None:
-    log.note(search("plans", 1, catalogue="music"))
-    log.note(search("payroll", 1, bytes=10))
-    hidden = EventSpan(visibility=HIDDEN)
-    only = EventSpan(visibility=Visibility(frozenset(), only=frozenset({"music"})))
-    for span in (hidden, only):
-        assert [row["query"] for row in reports.searched(span)[0]] == ["plans"]
-        assert reports.bandwidth(span)[0][0]["served_bytes"] == 10
-    assert len(reports.searched(EventSpan())[0]) == 2
-
-
 def test_pruning_removes_what_is_older_and_nothing_else(log: EventLog) -> None:
     for days in range(10):
         log.note(play("ann", f"t{days}", 1, days=days))
@@ -307,17 +294,6 @@ def entry(**more: Any) -> AuditEntry:
 @pytest.fixture
 def record(log: EventLog) -> Callable[..., None]:
     return lambda **more: log.write(entry(**more), durable=False)
-
-
-def test_a_call_of_a_search_tool_is_an_event_with_its_query_normalised(
-    record: Callable[..., None], reports: EventReports
-) -> None:
-    record()
-    record(principal="bob", parameters={"query": "space pirates"}, result_count=0)
-    (row,), _ = reports.searched(EventSpan())
-    shown = [row[name] for name in ("query", "searches", "users", "results")]
-    assert shown == ["space pirates", 2, 2, 4]
-    assert reports.bandwidth(EventSpan(user="bob"))[0][0]["served_bytes"] == 70
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Jobs on SQLite and PostgreSQL: who runs them, what becomes of runs, and when they are due."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -449,8 +448,3 @@ def test_the_runner_is_told_only_while_it_is_alive(
     assert runner.id == lease.id
     place.clock.advance(21)
     assert board.find_runner() is None
-
-
-def test_two_jobs_of_one_name_are_a_mistake(database: ControlDatabase) -> None:
-    with pytest.raises(ValueError, match="same name"):
-        JobBoard(database, [JOBS[0], replace(JOBS[1], name="hourly")])

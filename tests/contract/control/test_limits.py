@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stackroom.control.accounts.limits import MovingWindow, open_window
+from stackroom.control.database import DatabaseAwayError
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.errors import DatabaseAwayError
 from support.control import Clock, Place
 from support.postgres import PostgresServer, open_server
 from support.processes import wait_until

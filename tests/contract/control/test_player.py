@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.errors import ConflictError, NotFoundError
 from stackroom_catalogues.music.player import store as player_module
-from stackroom_catalogues.music.player.store import LONGEST_NAME, MOST_TRACKS, Player
+from stackroom_catalogues.music.player.store import Player
 
 pytestmark = pytest.mark.row("Z17")
 
@@ -20,26 +20,6 @@ def player(people: Any) -> Player:
     people.add("ada")
     people.add("bob")
     return Player(people.database, now=people.clock.now)
-
-
-def liked(player: Player, user: str) -> list[str]:
-    return [one.id for one in player.list_likes(user)[0]]
-
-
-def test_likes_are_listed_newest_first_and_each_only_for_its_owner(
-    player: Player, people: Any
-) -> None:
-    for name, kind in (("a", "artist"), ("b", "album"), ("c", "track")):
-        player.like("ada", name, kind)
-        people.clock.advance(1)
-    player.like("bob", "b", "album")
-    assert [(one.id, one.kind) for one in player.list_likes("ada")[0]] == [
-        ("c", "track"),
-        ("b", "album"),
-        ("a", "artist"),
-    ]
-    assert liked(player, "bob") == ["b"]
-    assert liked(player, "nobody") == []
 
 
 def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: Player, people: Any) -> None:
@@ -118,11 +98,6 @@ def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
         )
     assert player.list_playlists("bob") == ([], 0)
     assert player.get_playlist("ada", made.id) == made
-
-
-def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
-    tracks = [f"track-{number}" for number in range(MOST_TRACKS)]
-    assert player.put_playlist("ada", None, "x" * LONGEST_NAME, tracks).tracks == list(tracks)
 
 
 def test_an_id_that_no_database_can_hold_is_unknown(player: Player) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stackroom.background.background import Background
-from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.errors import InputError
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec, RunCause, RunState
 from stackroom.jobs.lease import LeaseTimes
@@ -201,17 +201,6 @@ def test_a_failure_that_somebody_waits_for_is_told_to_them_and_not_logged_too(
     assert "the folder is gone" not in caplog.text
 
 
-def test_a_job_runs_when_it_is_due(place: Any, scheduler: Scheduler) -> None:
-    scheduler.step()
-    assert scheduler.board.list_runs()[1] == 0
-    place.clock.advance(3600)
-    scheduler.step()
-    assert scheduler.wait(PATIENCE_S)
-    scheduler.step()
-    (run,), _ = scheduler.board.list_runs()
-    assert (run.job, run.state, run.cause) == ("hourly", RunState.DONE, RunCause.SCHEDULE)
-
-
 def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
     scheduler: Scheduler, new_scheduler: Callable[..., Scheduler], work: Work
 ) -> None:
@@ -353,19 +342,6 @@ def test_what_is_queued_already_is_what_is_run_here(place: Any, work: Work) -> N
     assert (run.id, run.requested_by) == (queued.id, "ada")
 
 
-def test_nothing_is_run_here_while_another_process_runs_jobs(
-    real: Callable[[], Scheduler], place: Any, work: Work
-) -> None:
-    server = real()
-    wait_until(lambda: server._lease.is_held)
-    board = JobBoard(place.open(), work.jobs())
-    with pytest.raises(
-        BusyError, match=r"another process \(.*, process \d+\); .* stackroom job trigger quick"
-    ):
-        Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
-    assert board.list_runs()[1] == 0
-
-
 def test_a_holder_that_may_be_dead_is_waited_for_before_a_job_is_run_here(
     place: Any, work: Work, execute: Callable[..., list[Any]]
 ) -> None:
@@ -379,12 +355,3 @@ def test_a_holder_that_may_be_dead_is_waited_for_before_a_job_is_run_here(
     run = Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
     assert run.state is RunState.DONE
     assert run.started_at.timestamp() * 1_000_000 >= ends_at
-
-
-def test_a_failure_of_storage_while_one_job_is_run_here_is_told(
-    place: Any, work: Work, execute: Callable[..., list[Any]]
-) -> None:
-    board = JobBoard(place.open(), work.jobs())
-    execute("ALTER TABLE job_lease RENAME TO gone")
-    with pytest.raises(StorageError, match="the control database failed"):
-        Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)

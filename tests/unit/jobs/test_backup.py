@@ -93,44 +93,6 @@ def test_a_back_up_has_everything_with_its_checksums_for_its_owner_only(
     assert {stat.S_IMODE((made / name).stat().st_mode) for name in manifest["files"]} == {0o600}
 
 
-def test_a_store_that_is_written_meanwhile_is_copied_as_of_one_moment(
-    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stackroom.jobs.backup.PAGES_AT_ONCE", 20)
-    is_over, has_written = threading.Event(), threading.Event()
-    written = 0
-
-    def write() -> None:
-        nonlocal written
-        with closing(apsw.Connection(str(store))) as database:
-            database.set_busy_timeout(5000)
-            while not is_over.is_set():
-                with database:
-                    database.execute("INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)")
-                written += 1
-                has_written.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-
-        def slowly(source: Path, target: Path, checkpoint: Checkpoint) -> None:
-            def wait() -> None:
-                has_written.clear()
-                assert has_written.wait(120)  # something is written between any two steps
-                checkpoint()
-
-            copy_store(source, target, wait)
-
-        made = make(plan_of(store, slowly), folder)
-    finally:
-        is_over.set()
-        writer.join()
-    first, second = counts(made / "records.sqlite")
-    assert first == second
-    assert written > 20
-
-
 def test_the_oldest_go_and_foreign_folders_stay(plan: BackupPlan, folder: Path) -> None:
     (folder / "mine").mkdir(parents=True)
     (folder / "20200101T000000Z").mkdir()  # without a manifest: not ours

@@ -39,9 +39,10 @@ from stackroom.control.accounts.users import (
     load_restrictions,
     load_roles,
 )
+from stackroom.control.database import DatabaseAwayError
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
-from stackroom.errors import DatabaseAwayError, StorageError
+from stackroom.errors import StorageError
 from stackroom.frozen import frozen
 from stackroom.model.principal import Action, Cost, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility

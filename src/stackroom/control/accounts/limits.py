@@ -14,8 +14,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from stackroom.control.database import DatabaseAwayError
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.errors import DatabaseAwayError, RateLimitedError
+from stackroom.errors import RateLimitedError
 from stackroom.model.principal import Cost, Principal
 
 WINDOW_S = 60.0

@@ -21,8 +21,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import BigInteger, Column, Engine, MetaData, Table, Text, create_engine
 
+from stackroom.control.database import DatabaseAwayError
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter
-from stackroom.errors import DatabaseAwayError, InputError, StorageError
+from stackroom.errors import InputError, StorageError
 
 POOL_SIZE = 16
 TIMEOUT_S = 5

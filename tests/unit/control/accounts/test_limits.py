@@ -69,17 +69,6 @@ def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_alway
     assert caught.value.retry_after_s == 60
 
 
-def test_a_quota_that_is_lowered_counts_what_was_taken_before(clock: Clock) -> None:
-    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
-    for _ in range(5):
-        limiter.require(principal(read=5), Cost.READ)
-        clock.advance(1)
-    with pytest.raises(RateLimitedError) as caught:
-        limiter.require(principal(read=2), Cost.READ)
-    clock.advance(caught.value.retry_after_s)
-    limiter.require(principal(read=2), Cost.READ)
-
-
 @pytest.mark.parametrize("limit", [1, 120])
 def test_fifty_threads_are_given_exactly_as_many_as_are_allowed(limit: int) -> None:
     limiter = RateLimiter()

@@ -84,6 +84,7 @@ def test_the_list_of_common_passwords_has_thousands_and_none_that_is_too_short()
 def test_the_same_password_verifies_and_no_other() -> None:
     stored = hash_password("correct horse")
     assert verify_password(stored, "correct horse")
+    assert verify_password(hash_password("caf\u00e9 au lait"), "cafe\u0301 au lait")
     assert not verify_password(stored, "correct horsf")
     assert not verify_password("not a hash", "correct horse")
     assert not verify_password(None, "correct horse")
