@@ -78,26 +78,6 @@ def test_the_names_and_the_series_of_records_are_those_of_their_fields_after_an_
         assert view.name_lines(keys) == [name_lines(records[key], stock.spec) for key in keys]
 
 
-def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:
-    stock.put(stock.record("one"))
-    view = stock.shelf.reader()
-    assert list(
-        view.find([RecordId("none"), RecordId("one"), RecordId("\ud800")], scope=WHOLE)
-    ) == ["one"]
-    assert view.fetch([Key(10_000)], scope=WHOLE) == {}
-
-
-def test_records_come_in_key_order_whichever_were_read_before(stock: Any) -> None:
-    stock.put(*(stock.record(f"n{number}", body="A robot.") for number in range(6)))
-    view = stock.shelf.reader()
-    keys = list(
-        view.find([RecordId(f"n{number}") for number in (4, 1, 5, 0, 3)], scope=WHOLE).values()
-    )
-    view.fetch(keys[2:4], scope=WHOLE)
-    for asked in (keys, keys[::-1]):
-        assert list(view.fetch(asked, scope=WHOLE)) == sorted(keys)
-
-
 def test_tens_of_thousands_of_keys_can_be_fetched_at_once(stock: Any) -> None:
     stock.put(stock.record("one"))
     assert (
@@ -270,51 +250,10 @@ def test_equal_scores_are_ordered_by_key_even_at_the_cut(stock: Any) -> None:
 # Vectors
 
 
-def test_nearest_ranks_by_cosine_with_the_record_itself_first(stock: Any) -> None:
-    names = [f"r{number}" for number in range(12)]
-    stock.put(*(stock.record(name) for name in names))
-    by_cosine = sorted(names, key=lambda name: -float(stock.vector(name) @ stock.vector("r5")))
-    assert stock.nearest("r5") == by_cosine
-    assert by_cosine[0] == "r5"
-
-
-def test_several_vectors_are_answered_in_one_call_each_with_its_own_ranking(stock: Any) -> None:
-    stock.put(*(stock.record(name) for name in ("one", "two", "three")))
-    view = stock.shelf.reader()
-    rankings = view.nearest(
-        np.stack([stock.vector("three"), stock.vector("one")]), scope=WHOLE, limit=1
-    )
-    assert [view.ids([ranking.best[0].key]) for ranking in rankings] == [["three"], ["one"]]
-    assert rankings[0].best[0].score == pytest.approx(1.0, abs=1e-5)
-
-
 def test_equal_cosines_are_ordered_by_key(stock: Any) -> None:
     names = [f"r{number}" for number in range(9)]
     stock.apply(*(stock.embedded(stock.record(name), like="the same") for name in names))
     assert stock.nearest("the same", limit=5) == names[:5]
-
-
-def test_records_without_vectors_are_found_by_words_only(stock: Any) -> None:
-    stock.put(stock.record("with", body="robot"))
-    stock.apply(Put(record=stock.record("without", body="robot")))
-    assert stock.lexical("robot") == ["with", "without"]
-    assert stock.nearest("with") == ["with"]
-    rows = stock.shelf.reader().vectors(stock.keys("without", "with"))
-    assert not rows[0].any()
-    assert rows[1] == pytest.approx(stock.vector("with"))
-
-
-def test_the_vector_of_a_record_is_that_of_its_last_change(stock: Any) -> None:
-    stock.put(stock.record("moved"), stock.record("emptied"), stock.record("kept"))
-    stock.apply(
-        stock.embedded(stock.record("moved"), like="elsewhere"), Put(record=stock.record("emptied"))
-    )
-    rows = stock.shelf.reader().vectors(stock.keys("moved", "emptied", "kept"))
-    assert rows[0] == pytest.approx(stock.vector("elsewhere"))
-    assert not rows[1].any()
-    assert rows[2] == pytest.approx(stock.vector("kept"))
-    (alone,) = stock.shelf.reader().vectors(stock.keys("moved"))
-    assert alone == pytest.approx(stock.vector("elsewhere"))
 
 
 def test_the_vectors_of_texts_are_given_as_the_model_made_them(stock: Any) -> None:
@@ -325,10 +264,6 @@ def test_the_vectors_of_texts_are_given_as_the_model_made_them(stock: Any) -> No
     assert list(found) == [b"the same"]
     assert found[b"the same"] == pytest.approx(stock.vector("the same"))
     assert stock.shelf.reader().stored_vectors([]) == {}
-
-
-def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> None:
-    assert stock.shelf.reader().vectors([]).shape == (0, 16)
 
 
 def test_an_embedding_given_once_is_not_missing_afterwards_even_if_the_record_is_deleted(
@@ -794,8 +729,3 @@ def test_a_vector_for_a_text_that_a_record_no_longer_has_is_not_taken_for_its_ow
 def test_a_shelf_without_a_model_awaits_no_vectors(stock: Any) -> None:
     stock.apply(Put(record=stock.record("one")))
     assert stock.shelf.reader().awaiting_vectors == 0
-
-
-def test_titles_are_read_folded_by_key(stock: Any) -> None:
-    stock.put(stock.record("b", title="Ämber Falls"), stock.record("a", title="zeta"))
-    assert stock.shelf.reader().titles(stock.keys("a", "b")) == ["zeta", "amber falls"]
