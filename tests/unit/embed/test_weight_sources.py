@@ -32,14 +32,6 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
 
 
-def test_files_of_the_hub_are_fetched_by_their_path_and_verified(
-    file_server: FileServer, tmp_path: Path
-) -> None:
-    file_server.files[PATH] = CONTENT
-    fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
-    assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
-
-
 def test_another_file_than_the_published_one_is_refused(
     file_server: FileServer, tmp_path: Path
 ) -> None:

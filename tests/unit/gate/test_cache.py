@@ -85,16 +85,6 @@ def ask(gate: Gate, query: str = "sea", *, principal: Principal = READER, **more
     return found.text
 
 
-def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Counted) -> None:
-    gate = counted.gate()
-    ask(gate)
-    begun = gate.begin("search", AT_DESK, tool_params({"query": "sea"}))
-    assert begun.answer is not None
-    assert begun.answer.text == "sea, run 1"
-    assert gate.begin("search", AT_DESK, tool_params({"query": "moon"})).answer is None
-    assert counted.runs == {"sea": 1}
-
-
 def test_a_call_that_is_noted_durably_is_not_answered_as_it_begins(counted: Counted) -> None:
     gate = Gate(Toolbox([counted.spec(cost=Cost.SQL)]), cache=AnswerCache(5))
     ask(gate)
@@ -146,16 +136,6 @@ def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(
         assert not gate.call(LOCAL_USER, "search_anime", {"query": "sea"}).is_error
     assert (gate.cache.statistics().hits if gate.cache else 0) == (1 if size else 0)
     app.close()
-
-
-@pytest.mark.row("T5")
-def test_an_answer_that_did_without_a_part_is_not_kept(counted: Counted) -> None:
-    failures: list[str] = []
-    gate = counted.gate(failures=lambda: len(failures))
-    counted.during = lambda: failures.append("the embedder is away")
-    assert [ask(gate), ask(gate)] == ["sea, run 1", "sea, run 2"]
-    counted.during = lambda: None
-    assert [ask(gate), ask(gate)] == ["sea, run 3", "sea, run 3"]
 
 
 @pytest.fixture

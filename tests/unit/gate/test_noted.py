@@ -3,14 +3,12 @@ again.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stackroom.control.control import Control
 from stackroom.errors import (
     ExpectedError,
     InputError,
@@ -19,11 +17,10 @@ from stackroom.errors import (
     StorageError,
 )
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.auditing import REDACTED, CallContext, Observer
+from stackroom.gate.auditing import Observer
 from stackroom.gate.gate import PAUSES_S, Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
-from stackroom.settings import Settings
-from stackroom.tools.operation import AnyOperation, Call, origin_of
+from stackroom.tools.operation import AnyOperation, Call
 from stackroom.tools.resources import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult
 from stackroom.tools.toolbox import Toolbox
@@ -83,13 +80,6 @@ def found(_principal: Principal, params: Params) -> Result:
     return Result(found=params.query)
 
 
-def raising(error: Exception) -> Callable[[Principal, Params], Result]:
-    def run(_principal: Principal, _params: Params) -> Result:
-        raise error
-
-    return run
-
-
 def tool(
     name: str, run: Callable[[Principal, Any], Result] = found, **changes: Any
 ) -> AnyOperation:
@@ -114,30 +104,15 @@ NOTE = ResourceSpec(
     ),
     template=TEMPLATE,
 )
-TOOLS = [
-    tool("search", is_kept=True),
-    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE),
-    tool("sql", action=Action.SERVER_ADMIN, cost=Cost.SQL),
-    tool("wrong", raising(InputError("not so"))),
-    tool("missing", raising(NotFoundError("no such record"))),
-    tool("broken", raising(ZeroDivisionError("a bug"))),
-]
 
 
-def gate_of(*observers: Observer, **named: Any) -> Gate:
-    return Gate(Toolbox(TOOLS, [NOTE]), observers=observers, **named)
+def gate_of(*observers: Observer) -> Gate:
+    return Gate(Toolbox([tool("search")], [NOTE]), observers=observers)
 
 
 @pytest.fixture
 def notes() -> Notes:
     return Notes()
-
-
-@pytest.fixture
-def control(tmp_path: Path) -> Iterator[Control]:
-    opened = Control.open(Settings(home=tmp_path))
-    yield opened
-    opened.close()
 
 
 @pytest.mark.row("Z13")
@@ -149,20 +124,6 @@ def test_an_operation_is_told_the_id_under_which_its_call_is_noted(notes: Notes)
     answers = [gate.call(READER, "edit", {"query": "sea"}).structured for _ in range(2)]
     assert answers == [{"found": f"sea {entry.call_id}"} for entry in notes.entries]
     assert notes.entries[0].call_id != notes.entries[1].call_id
-
-
-@pytest.mark.row("Z13")
-def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> None:
-    arguments = {"query": "sea", "password": "hunter22"}
-    ask = CallContext(
-        origin=origin_of(READER, via="http"),
-        operation="tools/call",
-        target="search",
-        parameters=arguments,
-    )
-    gate_of(notes).refuse(ask, OverloadedError("too much"))
-    assert (notes.only.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)
-    assert notes.only.parameters == {"query": "sea", "password": REDACTED}
 
 
 @pytest.mark.row("Z13")

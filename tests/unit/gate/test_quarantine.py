@@ -11,7 +11,7 @@ from stackroom.errors import InputError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.gate.quarantine import NAME_WITHHELD
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.principal import LOCAL_USER, Action, Cost
 from stackroom.model.record import Flag
 from stackroom.tools.budget import PricedParams, PricedResult
 from stackroom.tools.operation import AnyOperation
@@ -150,51 +150,42 @@ def test_errors_are_safe_to_show() -> None:
     assert Answer.of_error(InputError(f"no '{ESCAPES}'")).text == "invalid_input: no 'red title'"
 
 
-class Files:
-    """Resources whose names and contents are hostile."""
-
-    def spec(self) -> ResourceSpec:
-        return ResourceSpec(
-            prefix="files://",
-            action=Action.ACCESS_CATALOG,
-            entries=lambda _who: [ResourceEntry(uri="files://a", name=f"a{ESCAPES}", title=EVIL)],
-            read=self.read,
-            template="files://{name}",
-        )
-
-    def read(self, _principal: Principal, rest: str) -> ResourceContent | None:
-        text = f"{ESCAPES}\n{EVIL}"
-        if rest == "plain":
-            return ResourceContent(mime_type="text/plain", text=text)
-        if rest == "broken":
-            return ResourceContent(mime_type="application/json", text=f"[{text}")
-        return ResourceContent(
-            mime_type="application/json", text=orjson.dumps({"rows": [{"a": text}]}).decode()
-        )
+HOSTILE = f"{ESCAPES}\n{EVIL}"
+FILES = {
+    "plain": ResourceContent(mime_type="text/plain", text=HOSTILE),
+    "broken": ResourceContent(mime_type="application/json", text=f"[{HOSTILE}"),
+    "json": ResourceContent(mime_type="application/json", text=orjson.dumps([HOSTILE]).decode()),
+}
 
 
 @pytest.fixture
 def files() -> Gate:
-    return Gate(Toolbox([], [Files().spec()]))
+    """A gate over resources whose names and contents are hostile."""
+    spec = ResourceSpec(
+        prefix="files://",
+        action=Action.ACCESS_CATALOG,
+        entries=lambda _who: [ResourceEntry(uri="files://a", name=f"a{ESCAPES}", title=EVIL)],
+        read=lambda _who, rest: FILES[rest],
+        template="files://{name}",
+    )
+    return Gate(Toolbox([], [spec]))
 
 
 @pytest.mark.row("N10")
-def test_a_resource_is_safe_to_show_and_flagged(files: Gate) -> None:
-    content = files.read(LOCAL_USER, "files://plain")
-    assert content.text == f"red title\n{EVIL}"
-    assert content.flags == (Flag(path="text", start=10, end=10 + len(EVIL), kind="role"),)
-
-
-def test_a_resource_in_json_is_flagged_inside(files: Gate) -> None:
-    content = files.read(LOCAL_USER, "files://json")
-    assert orjson.loads(content.text or "") == {"rows": [{"a": f"red title\n{EVIL}"}]}
-    assert [flag.path for flag in content.flags] == ["rows[0].a"]
-
-
-def test_a_resource_that_is_no_json_though_it_says_so_is_served_as_text(files: Gate) -> None:
-    content = files.read(LOCAL_USER, "files://broken")
-    assert content.text == f"[red title\n{EVIL}"
-    assert [flag.path for flag in content.flags] == ["text"]
+@pytest.mark.parametrize(
+    ("name", "text", "path", "start"),
+    [
+        ("plain", f"red title\n{EVIL}", "text", 10),
+        ("broken", f"[red title\n{EVIL}", "text", 11),
+        ("json", f'["red title\\n{EVIL}"]', "[0]", 10),
+    ],
+)
+def test_a_resource_is_safe_to_show_and_flagged_where_it_is_no_json_as_text(
+    files: Gate, name: str, text: str, path: str, start: int
+) -> None:
+    content = files.read(LOCAL_USER, f"files://{name}")
+    assert content.text == text
+    assert content.flags == (Flag(path=path, start=start, end=start + len(EVIL), kind="role"),)
 
 
 def test_names_of_resources_are_safe_and_say_nothing_to_an_assistant(files: Gate) -> None:

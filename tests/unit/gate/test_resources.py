@@ -84,13 +84,6 @@ def test_templates_are_those_of_the_resources_that_have_one() -> None:
     assert Gate(Toolbox([], [plain, NOTE_RESOURCE])).list_templates(READER) == [NOTE_RESOURCE]
 
 
-def test_what_stands_at_an_address_is_read_for_the_one_who_asks() -> None:
-    assert GATE.read(READER, "notes://sea") == ResourceContent(
-        mime_type="text/plain", text="reader: Swim in it."
-    )
-    assert GATE.read(LOCAL_USER, "logs://today").blob == b"\x00"
-
-
 @pytest.mark.parametrize(
     "uri", ["notes://moon", "notes://", "notes:/sea", "NOTES://sea", "other://sea", "sea", ""]
 )

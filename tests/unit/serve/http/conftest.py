@@ -182,19 +182,24 @@ class Site:
             LOCAL_USER, name, password=password, roles=roles or ("user",)
         )
 
-    def token(self, name: str = "reader", **more: Any) -> dict[str, str]:
-        """Return the headers of a new token of somebody."""
+    def by_token(self, name: str = "reader", **more: Any) -> TestClient:
+        """Return a client of somebody with a new token."""
         called = f"token {len(self.control.credentials.list_of(name))}"
         secret, _ = self.control.credentials.issue_token(LOCAL_USER, name, name=called, **more)
-        return {"Authorization": f"Bearer {secret}"}
+        return self.bearer(secret)
 
-    def session(
-        self, name: str = "reader", lasts: timedelta = timedelta(hours=1)
-    ) -> dict[str, str]:
-        """Return the headers of a new session of somebody."""
+    def by_session(self, name: str = "reader") -> TestClient:
+        """Return a client of somebody with a new session."""
         user = self.control.accounts.get_user(name)
-        secret, _ = self.control.credentials.issue_session(user, lasts=lasts)
-        return {"Authorization": f"Bearer {secret}"}
+        secret, _ = self.control.credentials.issue_session(user, lasts=timedelta(hours=1))
+        return self.bearer(secret)
+
+    def bearer(self, secret: str) -> TestClient:
+        """Return a client that shows a secret."""
+        shown = {"Authorization": f"Bearer {secret}"}
+        client = TestClient(self.client.app, base_url=BASE, headers=shown)
+        client.event_hooks = self.client.event_hooks
+        return client
 
     def last_note(self) -> AuditEntry:
         """Return what was noted last."""

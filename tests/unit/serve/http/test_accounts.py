@@ -18,10 +18,6 @@ def log_in(site: Any, name: str, password: str) -> Any:
     return site.client.post("/v1/login", json={"name": name, "password": password})
 
 
-def bearer(secret: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {secret}"}
-
-
 def test_a_login_gives_a_session_by_token_and_by_cookie(make_site: Any, password: str) -> None:
     site = make_site()
     site.add_user("ada", password=password)
@@ -38,7 +34,7 @@ def test_a_login_gives_a_session_by_token_and_by_cookie(make_site: Any, password
     assert "Secure" not in cookie
     by_cookie = site.client.get("/v1/me")
     site.client.cookies.clear()
-    by_token = site.client.get("/v1/me", headers=bearer(body["token"]))
+    by_token = site.bearer(body["token"]).get("/v1/me")
     assert by_cookie.json() == by_token.json()
     assert by_token.json()["credential"]["kind"] == "session"
 
@@ -117,7 +113,7 @@ def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(
     assert not reply.json()["must_change_password"]
     assert not site.client.get("/v1/me").json()["must_change_password"]
     site.client.cookies.clear()
-    assert site.client.get("/v1/me", headers=bearer(first["token"])).status_code == 401
+    assert site.bearer(first["token"]).get("/v1/me").status_code == 401
     assert log_in(site, "admin", password).status_code == 200
     assert password not in repr(site.notes.entries)
 
@@ -135,10 +131,8 @@ def test_a_one_time_password_allows_nothing_but_choosing_a_password(
         ("POST", "/v1/tokens"),
         ("GET", "/metrics"),
     ):
-        for headers in (bearer(first["token"]), {}):  # by its token, and by the cookie
-            reply = site.client.request(
-                method, path, headers=headers, json={} if method == "POST" else None
-            )
+        for client in (site.bearer(first["token"]), site.client):  # by its token, and by the cookie
+            reply = client.request(method, path, json={} if method == "POST" else None)
             assert (reply.status_code, path) == (403, path)
             assert (
                 "choose a password first: POST /v1/me/password" in reply.json()["error"]["message"]
@@ -147,12 +141,10 @@ def test_a_one_time_password_allows_nothing_but_choosing_a_password(
     me = site.client.get("/v1/me").json()
     assert (me["must_change_password"], me["permissions"]) == (True, [])
     assert "/v1/tools/search" not in site.client.get("/openapi.json").json()["paths"]
-    chosen = site.client.post(
-        "/v1/me/password", json={"password": password}, headers=bearer(first["token"])
-    )
+    chosen = site.bearer(first["token"]).post("/v1/me/password", json={"password": password})
     assert chosen.status_code == 200
-    assert site.client.get("/v1/tools", headers=bearer(chosen.json()["token"])).status_code == 200
-    assert site.client.get("/v1/me", headers=bearer(first["token"])).status_code == 401
+    assert site.bearer(chosen.json()["token"]).get("/v1/tools").status_code == 200
+    assert site.bearer(first["token"]).get("/v1/me").status_code == 401
 
 
 def test_a_session_of_a_one_time_password_can_be_ended(make_site: Any) -> None:
@@ -165,10 +157,10 @@ def test_a_session_of_a_one_time_password_can_be_ended(make_site: Any) -> None:
 def test_who_has_a_password_must_know_it_to_change_it(make_site: Any, password: str) -> None:
     site = make_site()
     site.add_user("ada", password=password)
-    session = site.session("ada")
+    session = site.by_session("ada")
 
     def change(**body: str) -> Any:
-        return site.client.post("/v1/me/password", json=body, headers=session)
+        return session.post("/v1/me/password", json=body)
 
     missing = change(password="another one")
     assert (missing.status_code, "'current_password' is missing" in missing.text) == (400, True)
@@ -177,50 +169,50 @@ def test_who_has_a_password_must_know_it_to_change_it(make_site: Any, password: 
     assert (short.status_code, "'password'" in short.text) == (400, True)
     changed = change(password="another one", current_password=password)
     assert changed.status_code == 200
-    assert site.client.get("/v1/me", headers=bearer(changed.json()["token"])).status_code == 200
+    assert site.bearer(changed.json()["token"]).get("/v1/me").status_code == 200
 
 
 def test_guessing_the_current_password_is_limited_too(make_site: Any, password: str) -> None:
     site = make_site()
     site.add_user("ada", password=password)
     body = {"password": "another one", "current_password": "wrong"}
-    session = site.session("ada")
-    statuses = [
-        site.client.post("/v1/me/password", json=body, headers=session).status_code
-        for _ in range(11)
-    ]
+    session = site.by_session("ada")
+    statuses = [session.post("/v1/me/password", json=body).status_code for _ in range(11)]
     assert statuses == [403] * 10 + [429]
 
 
 def test_a_logout_ends_the_session_and_the_cookie(site: Any) -> None:
-    session = site.session()
-    reply = site.client.post("/v1/logout", headers=session)
+    session = site.by_session()
+    reply = session.post("/v1/logout")
     assert reply.status_code == 204
     assert 'stackroom_session=""' in reply.headers["set-cookie"]
-    assert site.client.get("/v1/me", headers=session).status_code == 401
+    assert session.get("/v1/me").status_code == 401
     assert site.last_note().operation == "account/logout"
 
 
 def test_a_logout_is_never_one_call_too_many(make_site: Any) -> None:
     site = make_site(rate_limit=RateLimitSettings(write_per_minute=0))
     site.add_user()
-    assert site.client.post("/v1/logout", headers=site.session()).status_code == 204
+    assert site.by_session().post("/v1/logout").status_code == 204
 
 
 def test_a_token_is_not_ended_by_a_logout(site: Any) -> None:
-    token = site.token()
-    reply = site.client.post("/v1/logout", headers=token)
+    token = site.by_token()
+    reply = token.post("/v1/logout")
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "conflict")
-    assert site.client.get("/v1/me", headers=token).status_code == 200
+    assert token.get("/v1/me").status_code == 200
 
 
 def test_me_tells_who_by_which_credential_and_with_which_quotas(site: Any) -> None:
-    me = site.client.get(
-        "/v1/me",
-        headers=site.token(
+    me = (
+        site.by_token(
             scopes=[Action.ACCESS_CATALOG], catalogues=["anime"], expires_in=timedelta(days=1)
-        ),
-    ).json()
+        )
+        .get(
+            "/v1/me",
+        )
+        .json()
+    )
     assert (me["name"], me["roles"], me["permissions"]) == ("reader", ["user"], ["AccessCatalog"])
     assert me["quotas"] == {"read": 120, "write": 30, "sql": 10}
     assert me["credential"]["kind"] == "token"
@@ -251,48 +243,40 @@ def test_without_accounts_me_is_the_local_user_and_the_rest_is_not_there(local: 
 
 
 def test_a_token_is_made_shown_once_used_listed_and_revoked(site: Any) -> None:
-    session = site.session()
+    session = site.by_session()
     wanted = {"name": "laptop", "scopes": ["AccessCatalog"], "expires": "30d"}
-    made = site.client.post("/v1/tokens", json=wanted, headers=session)
+    made = session.post("/v1/tokens", json=wanted)
     assert made.status_code == 201
     assert made.headers["cache-control"] == "no-store"
     secret = made.json()["token"]
     assert SECRET.fullmatch(secret)
     assert site.last_note().parameters == {"scopes": ["AccessCatalog"], "expires": "30d"}
     assert site.last_note().target == "laptop"
-    assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 200
+    assert site.bearer(secret).post("/v1/tools/ping").status_code == 200
 
-    (listed,) = site.client.get("/v1/tokens", headers=session).json()["tokens"]
+    (listed,) = session.get("/v1/tokens").json()["tokens"]
     assert (listed["name"], listed["scopes"], listed["is_this"]) == (
         "laptop",
         ["AccessCatalog"],
         False,
     )
     assert "token" not in listed
-    assert site.client.get("/v1/tokens", headers=bearer(secret)).json()["tokens"][0]["is_this"]
+    assert site.bearer(secret).get("/v1/tokens").json()["tokens"][0]["is_this"]
 
-    assert site.client.delete(f"/v1/tokens/{listed['id']}", headers=session).json() == {
-        "revoked": listed["id"]
-    }
-    assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 401
-    assert site.client.get("/v1/tokens", headers=session).json()["tokens"] == []
+    assert session.delete(f"/v1/tokens/{listed['id']}").json() == {"revoked": listed["id"]}
+    assert site.bearer(secret).post("/v1/tools/ping").status_code == 401
+    assert session.get("/v1/tokens").json()["tokens"] == []
 
 
 def test_a_token_makes_none_that_lasts_longer_than_itself(site: Any) -> None:
-    ending = site.token(expires_in=timedelta(days=10))
-    make = site.client.post
+    ending = site.by_token(expires_in=timedelta(days=10))
     for body in ({"name": "for ever", "expires": "never"}, {"name": "longer", "expires": "11d"}):
-        reply = make("/v1/tokens", json=body, headers=ending)
+        reply = ending.post("/v1/tokens", json=body)
         assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")
         assert "give 'expires', at most '9d', or log in first" in reply.json()["error"]["message"]
-    reply = make(
-        "/v1/tokens", json={"name": "x"}, headers=site.token(expires_in=timedelta(hours=3))
-    )
+    reply = site.by_token(expires_in=timedelta(hours=3)).post("/v1/tokens", json={"name": "x"})
     assert reply.json()["error"]["message"].endswith(
         "cannot make a token that lasts longer: log in first"
     )
-    assert (
-        make("/v1/tokens", json={"name": "shorter", "expires": "9d"}, headers=ending).status_code
-        == 201
-    )
-    assert make("/v1/tokens", json={"name": "by login"}, headers=site.session()).status_code == 201
+    assert ending.post("/v1/tokens", json={"name": "shorter", "expires": "9d"}).status_code == 201
+    assert site.by_session().post("/v1/tokens", json={"name": "by login"}).status_code == 201

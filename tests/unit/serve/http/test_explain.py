@@ -9,9 +9,7 @@ TASTE = {"likes": ["Cowboy Bebop"], "limit": 5}
 
 
 def explain(site: Any, **body: Any) -> Any:
-    return site.client.post(
-        "/v1/tools/explain", json={"id": "anime/mal-1", **body}, headers=site.token("ada")
-    )
+    return site.by_token("ada").post("/v1/tools/explain", json={"id": "anime/mal-1", **body})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ SENTENCE = "melancholy films after 2010, not horror"
 @pytest.fixture
 def explore(plain_site: Any) -> Callable[..., Any]:
     """Ask for a result set of the sample catalogue."""
-    headers = plain_site.token("ada")
+    ada = plain_site.by_token("ada")
 
     def ask(query: str = "*", **given: Any) -> Any:
         asked = {
@@ -27,7 +27,7 @@ def explore(plain_site: Any) -> Callable[..., Any]:
             "limit": 24,
             **given,
         }
-        reply = plain_site.client.post("/v1/tools/search", json=asked, headers=headers)
+        reply = ada.post("/v1/tools/search", json=asked)
         assert reply.status_code == 200, reply.text
         return reply.json()
 
@@ -126,9 +126,7 @@ def test_the_catalogues_are_described_with_what_to_begin_with(
     plain_site: Any, explore: Callable[..., Any]
 ) -> None:
     asked = {"include": ["fields"], "limit": 200}
-    answer = plain_site.client.post(
-        "/v1/tools/browse", json=asked, headers=plain_site.token("ada")
-    ).json()
+    answer = plain_site.by_token("ada").post("/v1/tools/browse", json=asked).json()
     (catalogue,) = answer["catalogues"]
     overview = catalogue["overview"]
     assert (catalogue["name"], catalogue["title"], overview["listed"]) == (
@@ -166,7 +164,7 @@ def test_a_wrong_part_says_what_is_right(
     plain_site: Any, asked: dict[str, Any], status: int, says: str
 ) -> None:
     given = {"query": "*", "catalogue": "anime", **asked}
-    reply = plain_site.client.post("/v1/tools/search", json=given, headers=plain_site.token("ada"))
+    reply = plain_site.by_token("ada").post("/v1/tools/search", json=given)
     assert reply.status_code == status
     assert says in reply.json()["error"]["message"]
 
@@ -174,7 +172,7 @@ def test_a_wrong_part_says_what_is_right(
 def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_site: Any) -> None:
     search = {"catalogue": "anime", "query": "*", "filters": {"type": ["MOVIE"]}, "sort": "-year"}
     asked = {"format": "jsonl", "search": json.dumps(search)}
-    reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
+    reply = plain_site.by_token("ada").get("/v1/export", params=asked)
     assert reply.headers["content-disposition"] == "attachment; filename*=utf-8''anime.jsonl"
     years = [json.loads(line)["year"] for line in reply.text.splitlines()]
     assert len(years) > 40
@@ -184,7 +182,7 @@ def test_a_result_set_is_downloaded_whole_as_it_is_filtered_and_sorted(plain_sit
 @pytest.mark.parametrize("asked", [{}, {"search": "{}", "browse": "{}"}])
 def test_a_download_is_of_records_or_of_figures(plain_site: Any, asked: dict[str, str]) -> None:
     params = {"format": "csv", **asked}
-    reply = plain_site.client.get("/v1/export", params=params, headers=plain_site.token("ada"))
+    reply = plain_site.by_token("ada").get("/v1/export", params=params)
     assert reply.json()["error"]["message"] == "give 'search' or 'browse'"
 
 
@@ -196,6 +194,6 @@ def test_a_download_with_other_arguments_than_those_of_search_is_refused(
     plain_site: Any, search: str, says: str
 ) -> None:
     asked = {"format": "csv", "search": search}
-    reply = plain_site.client.get("/v1/export", params=asked, headers=plain_site.token("ada"))
+    reply = plain_site.by_token("ada").get("/v1/export", params=asked)
     assert reply.status_code == 400
     assert says in reply.json()["error"]["message"]

@@ -21,7 +21,7 @@ def loading(make_site: Any) -> Any:
 
 @pytest.mark.row("T6")
 def test_a_server_that_is_well_says_so(site: Any) -> None:
-    reply = site.client.get("/health", headers=site.token())
+    reply = site.by_token().get("/health")
     assert reply.status_code == 200
     report = reply.json()
     assert (report["status"], report["live"], report["ready"], report["degraded"]) == (
@@ -48,7 +48,7 @@ def test_while_the_catalogues_load_it_is_live_and_not_ready(loading: Any) -> Non
         "ready": False,
     }
     loading.add_user()
-    assert loading.client.get("/health", headers=loading.token()).json()["cache"]["size"] == 100
+    assert loading.by_token().get("/health").json()["cache"]["size"] == 100
 
 
 @pytest.mark.row("T6")
@@ -72,10 +72,7 @@ def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(
     stranger = loading.client.get("/health")
     assert (stranger.status_code, stranger.json()["status"]) == (503, "degraded")
     assert "secret" not in stranger.text
-    assert (
-        "secret.sqlite: file is not a database"
-        in loading.client.get("/health", headers=loading.token()).text
-    )
+    assert "secret.sqlite: file is not a database" in loading.by_token().get("/health").text
 
 
 def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> None:
@@ -85,12 +82,12 @@ def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> N
         200,
         {"status": "degraded", "live": True, "ready": True},
     )
-    reader = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["degraded"]
+    reader = site.by_token(catalogues=["anime"]).get("/health").json()["degraded"]
     assert [one["part"] for one in reader] == ["catalogue anime", "catalogue", "embedding"]
     without_path = "secret.sqlite: file is not a database"
     assert [one["reason"] == without_path for one in reader] == [True, False, True]
     site.add_user("root", "admin")
-    assert REASON in site.client.get("/health", headers=site.token("root")).text
+    assert REASON in site.by_token("root").get("/health").text
 
 
 @pytest.mark.row("T6")
@@ -100,7 +97,7 @@ def test_every_part_is_named_with_its_state(site: Any) -> None:
         "catalogue anime": "40 % of the records can be found by meaning so far",
     }
     site.problems["control database"] = REASON
-    parts = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["parts"]
+    parts = site.by_token(catalogues=["anime"]).get("/health").json()["parts"]
     assert [(one["part"], one["state"]) for one in parts] == [
         ("catalogue anime", "ok"),
         ("control database", "degraded"),
@@ -134,10 +131,10 @@ def test_measures_are_told_of_catalogues_that_are_seen_and_of_the_whole_server(s
         ),
     ]
     site.add_user("root", "admin")
-    whole = site.client.get("/metrics", headers=site.token("root")).text
-    part = site.client.get(
-        "/metrics", headers=site.token("root", catalogues=["anime"], scopes=["ViewAnalytics"])
-    ).text
+    whole = site.by_token("root").get("/metrics").text
+    part = (
+        site.by_token("root", catalogues=["anime"], scopes=["ViewAnalytics"]).get("/metrics").text
+    )
     assert "stackroom_disk_free_bytes 7.0" in part
     assert 'stackroom_waiting_vectors{catalogue="anime"} 3.0' in part
     assert "hidden" in whole
@@ -150,7 +147,7 @@ def test_measures_are_told_of_catalogues_that_are_seen_and_of_the_whole_server(s
 
 def test_a_token_that_is_not_valid_sees_what_strangers_see(site: Any) -> None:
     site.problems["catalogue anime"] = REASON
-    reply = site.client.get("/health", headers={"Authorization": "Bearer stk_t_wrong"})
+    reply = site.bearer("stk_t_wrong").get("/health")
     assert reply.status_code == 200
     assert "anime" not in reply.text
 
@@ -167,15 +164,15 @@ def test_the_hit_rate_of_the_cache_is_told(local: Any) -> None:
 def test_while_the_control_database_fails_every_account_path_is_503_and_tells_not_where_it_is(
     site: Any,
 ) -> None:
-    token, place = site.token(), site.control.database.name
+    reader, place = site.by_token(), site.control.database.name
     with site.control.database.begin() as connection:
         connection.execute(text("ALTER TABLE users RENAME TO gone"))
     site.control.identities.refresh()
     asked = [
         site.client.post("/v1/login", json={"name": "reader", "password": "a wrong password"}),
-        site.client.get("/v1/me", headers=token),
-        site.client.post("/v1/tokens", json={"name": "one"}, headers=token),
-        site.client.get("/health", headers=token),
+        reader.get("/v1/me"),
+        reader.post("/v1/tokens", json={"name": "one"}),
+        reader.get("/health"),
     ]
     assert [(one.status_code, one.headers["retry-after"]) for one in asked[:3]] == [(503, "5")] * 3
     for reply in asked:
@@ -191,7 +188,7 @@ def test_the_tasks_of_the_server_are_listed_for_those_who_run_it(site: Any) -> N
     site.health.in_background = background.list_tasks()
     site.add_user("root", "admin")
     site.add_user("ada")
-    report = site.client.get("/status", headers=site.token("root")).json()
+    report = site.by_token("root").get("/status").json()
     (task,) = report["tasks"]
     assert (task["name"], task["state"], task["runs"], task["last_error"]) == (
         "look",
@@ -200,5 +197,5 @@ def test_the_tasks_of_the_server_are_listed_for_those_who_run_it(site: Any) -> N
         "",
     )
     assert "MainThread" in report["threads"]
-    assert site.client.get("/status", headers=site.token("ada")).status_code == 403
+    assert site.by_token("ada").get("/status").status_code == 403
     assert site.client.get("/status").status_code == 401

@@ -48,8 +48,8 @@ def test_a_request_that_has_not_its_form_is_noted_with_what_was_wrong(
 ) -> None:
     site = make_site()
     site.add_user("ada")
-    headers = {**site.session("ada"), "Content-Type": "application/json"}
-    reply = site.client.request(method, path, content=content, headers=headers)
+    as_json = {"Content-Type": "application/json"}
+    reply = site.by_session("ada").request(method, path, content=content, headers=as_json)
     assert reply.status_code == 400
     assert problem in reply.json()["error"]["message"]
     (note,) = site.notes.entries
@@ -62,8 +62,9 @@ def test_a_request_that_has_not_its_form_is_noted_with_what_was_wrong(
 def test_a_body_that_is_not_json_is_noted_and_answered_as_before(make_site: Any) -> None:
     site = make_site()
     site.add_user("ada")
-    headers = {**site.session("ada"), "Content-Type": "text/plain"}
-    assert site.client.post("/v1/tokens", content="name=laptop", headers=headers).status_code == 415
+    as_text = {"Content-Type": "text/plain"}
+    reply = site.by_session("ada").post("/v1/tokens", content="name=laptop", headers=as_text)
+    assert reply.status_code == 415
     assert site.last_note().parameters == {
         "problem": "the body must be JSON: Content-Type: application/json"
     }
@@ -72,10 +73,8 @@ def test_a_body_that_is_not_json_is_noted_and_answered_as_before(make_site: Any)
 def test_refused_bodies_count_against_the_rate_limit(make_site: Any) -> None:
     site = make_site(rate_limit=RateLimitSettings(write_per_minute=3))
     site.add_user("ada")
-    headers = site.session("ada")
-    statuses = [
-        site.client.post("/v1/tokens", json={"x": 1}, headers=headers).status_code for _ in range(4)
-    ]
+    ada = site.by_session("ada")
+    statuses = [ada.post("/v1/tokens", json={"x": 1}).status_code for _ in range(4)]
     assert statuses == [400, 400, 400, 429]
     assert [note.outcome for note in site.notes.entries] == [Outcome.ERROR] * 3 + [Outcome.LIMITED]
 

@@ -149,18 +149,10 @@ def test_without_accounts_metrics_are_open(local: Any) -> None:
 def test_with_accounts_metrics_need_a_permission(site: Any) -> None:
     site.add_user("boss", "admin")
     assert site.client.get("/metrics").status_code == 401
-    assert site.client.get("/metrics", headers=site.token()).status_code == 403
+    assert site.by_token().get("/metrics").status_code == 403
     for allowed in (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN):
-        assert (
-            site.client.get("/metrics", headers=site.token("boss", scopes=[allowed])).status_code
-            == 200
-        )
-    assert (
-        site.client.get(
-            "/metrics", headers=site.token("boss", scopes=[Action.ACCESS_CATALOG])
-        ).status_code
-        == 403
-    )
+        assert site.by_token("boss", scopes=[allowed]).get("/metrics").status_code == 200
+    assert site.by_token("boss", scopes=[Action.ACCESS_CATALOG]).get("/metrics").status_code == 403
 
 
 def test_metrics_do_not_wait_for_the_catalogues(make_site: Any) -> None:

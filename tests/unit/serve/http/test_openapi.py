@@ -45,8 +45,8 @@ STRUCTURE = {
 }
 
 
-def document_of(site: Any, headers: dict[str, str] | None = None) -> Any:
-    reply = site.client.get("/openapi.json", headers=headers or {})
+def document_of(client: Any) -> Any:
+    reply = client.get("/openapi.json")
     assert reply.status_code == 200
     return reply.json()
 
@@ -82,9 +82,9 @@ def document(request: pytest.FixtureRequest, make_site: Any) -> Any:
     """The document as each kind of caller gets it."""
     site = make_site(accounts=request.param != "local")
     if request.param not in ("reader", "admin"):
-        return document_of(site)
+        return document_of(site.client)
     site.add_user("somebody", "admin" if request.param == "admin" else "user")
-    return document_of(site, site.token("somebody"))
+    return document_of(site.by_token("somebody"))
 
 
 def test_the_document_has_the_structure_of_openapi(document: Any) -> None:
@@ -112,7 +112,7 @@ def test_every_path_with_a_variable_declares_it(document: Any) -> None:
 
 
 def test_strangers_are_told_of_no_tools(site: Any) -> None:
-    document = document_of(site)
+    document = document_of(site.client)
     assert tools_of(document) == []
     assert "/v1/tools" not in document["paths"]
     assert "/v1/login" in document["paths"]
@@ -124,16 +124,14 @@ def test_strangers_are_told_of_no_tools(site: Any) -> None:
 def test_a_caller_is_told_of_exactly_their_tools(site: Any) -> None:
     site.add_user("boss", "admin")
     for name in ("reader", "boss"):
-        headers = site.token(name)
-        listed = [
-            tool["name"] for tool in site.client.get("/v1/tools", headers=headers).json()["tools"]
-        ]
-        assert tools_of(document_of(site, headers)) == listed
+        client = site.by_token(name)
+        listed = [tool["name"] for tool in client.get("/v1/tools").json()["tools"]]
+        assert tools_of(document_of(client)) == listed
     assert "edit" in listed
 
 
 def test_a_tool_s_schemas_are_its_own(site: Any) -> None:
-    document = document_of(site, site.token())
+    document = document_of(site.by_token())
     post = document["paths"]["/v1/tools/filter"]["post"]
     arguments = resolved(
         document, post["requestBody"]["content"]["application/json"]["schema"]["$ref"]
@@ -147,16 +145,11 @@ def test_a_tool_s_schemas_are_its_own(site: Any) -> None:
 
 
 def test_a_token_that_is_not_valid_is_refused_rather_than_ignored(site: Any) -> None:
-    assert (
-        site.client.get(
-            "/openapi.json", headers={"Authorization": "Bearer stk_t_wrong"}
-        ).status_code
-        == 401
-    )
+    assert site.bearer("stk_t_wrong").get("/openapi.json").status_code == 401
 
 
 def test_without_accounts_nothing_of_them_is_told_and_no_token_is_asked_for(local: Any) -> None:
-    document = document_of(local)
+    document = document_of(local.client)
     assert "/v1/login" not in document["paths"]
     assert "/v1/me" in document["paths"]
     assert tools_of(document)
@@ -170,7 +163,7 @@ def test_every_route_is_told_of_and_nothing_that_is_not_there(
     site = make_site(accounts=accounts)
     if accounts:
         site.add_user()
-    document = document_of(site, site.token() if accounts else {})
+    document = document_of(site.by_token() if accounts else site.client)
     told = {
         (path if not path.startswith("/v1/tools/") else "/v1/tools/{name}", method.upper())
         for path, operations in document["paths"].items()

@@ -64,7 +64,7 @@ def test_without_mcp_it_is_not_offered(make_site: Any) -> None:
 
 
 def test_whoever_is_known_is_told_so(site: Any, local: Any) -> None:
-    assert site.client.get("/", headers=site.token()).json()["user"] == "reader"
+    assert site.by_token().get("/").json()["user"] == "reader"
     answer = local.client.get("/").json()
     assert (answer["user"], answer["accounts"]) == ("local", False)
 
@@ -121,7 +121,7 @@ def test_what_comes_from_the_server_is_put_into_the_page_as_text_only() -> None:
 def test_the_page_tells_of_a_visitor_only_whether_they_are_known(site: Any, local: Any) -> None:
     stranger = site.client.get("/", headers=BROWSER).text
     known = [
-        site.client.get("/", headers={**BROWSER, **site.token()}).text,
+        site.by_token().get("/", headers=BROWSER).text,
         local.client.get("/", headers=BROWSER).text,
     ]
     assert len(set(known)) == 1

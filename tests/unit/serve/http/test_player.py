@@ -104,22 +104,20 @@ def music(make_site: Callable[..., Any], app: App) -> Any:
 
 
 @pytest.fixture
-def ada(music: Any) -> dict[str, str]:
-    """Headers of somebody."""
-    return dict(music.token("ada"))
+def ada(music: Any) -> Any:
+    """The client of somebody."""
+    return music.by_token("ada")
 
 
 @pytest.fixture
-def bob(music: Any) -> dict[str, str]:
-    """Headers of somebody else."""
-    return dict(music.token("bob"))
+def bob(music: Any) -> Any:
+    """The client of somebody else."""
+    return music.by_token("bob")
 
 
-def play(
-    site: Any, headers: dict[str, str], wanted: str | None = None, name: str = "song", **more: str
-) -> Any:
+def play(listener: Any, wanted: str | None = None, name: str = "song", **more: str) -> Any:
     ranged = {"Range": wanted} if wanted is not None else {}
-    return site.client.get(f"{ROOT}/audio/{name}", headers={**headers, **ranged, **more})
+    return listener.get(f"{ROOT}/audio/{name}", headers={**ranged, **more})
 
 
 def song_of(app: App) -> Path:
@@ -132,16 +130,16 @@ def error_of(reply: Any) -> tuple[int, str]:
     return reply.status_code, reply.json()["error"]["code"]
 
 
-def test_a_track_is_played_whole(music: Any, ada: dict[str, str]) -> None:
-    reply = play(music, ada)
+def test_a_track_is_played_whole(ada: Any) -> None:
+    reply = play(ada)
     assert (reply.status_code, reply.content) == (200, SOUND)
     assert reply.headers["content-type"] == "audio/wav"
     assert reply.headers["accept-ranges"] == "bytes"
     assert reply.headers["content-length"] == str(SIZE)
     assert "private" in reply.headers["cache-control"]
     assert "sandbox" in reply.headers["content-security-policy"]
-    assert play(music, ada, name="linked").content == SOUND
-    head = music.client.head(f"{ROOT}/audio/song", headers=ada)
+    assert play(ada, name="linked").content == SOUND
+    head = ada.head(f"{ROOT}/audio/song")
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(SIZE))
 
 
@@ -155,10 +153,8 @@ def test_a_track_is_played_whole(music: Any, ada: dict[str, str]) -> None:
         (f"bytes=10-{'9' * 18}", 10, SIZE),
     ],
 )
-def test_a_part_is_played(
-    music: Any, ada: dict[str, str], wanted: str, first: int, end: int
-) -> None:
-    reply = play(music, ada, wanted)
+def test_a_part_is_played(music: Any, ada: Any, wanted: str, first: int, end: int) -> None:
+    reply = play(ada, wanted)
     assert (reply.status_code, reply.content) == (206, SOUND[first:end])
     assert reply.headers["content-range"] == f"bytes {first}-{end - 1}/{SIZE}"
     assert reply.headers["content-length"] == str(end - first)
@@ -167,9 +163,9 @@ def test_a_part_is_played(
 
 @pytest.mark.parametrize("wanted", [f"bytes={SIZE}-", "bytes=-0"])
 def test_a_part_beyond_the_end_is_refused_and_the_length_told(
-    music: Any, ada: dict[str, str], wanted: str
+    music: Any, ada: Any, wanted: str
 ) -> None:
-    reply = play(music, ada, wanted)
+    reply = play(ada, wanted)
     assert error_of(reply) == (416, "range_not_satisfiable")
     assert reply.headers["content-range"] == f"bytes */{SIZE}"
     assert music.last_note().result_bytes == 0
@@ -189,21 +185,19 @@ def test_a_part_beyond_the_end_is_refused_and_the_length_told(
     ],
 )
 def test_the_whole_is_played_where_several_parts_or_none_that_make_sense_are_asked_for(
-    music: Any, ada: dict[str, str], wanted: str
+    music: Any, ada: Any, wanted: str
 ) -> None:
-    reply = play(music, ada, wanted.encode("latin-1"))  # type: ignore[arg-type]
+    reply = play(ada, wanted.encode("latin-1"))  # type: ignore[arg-type]
     assert (reply.status_code, reply.content) == (200, SOUND)
     assert music.last_note().result_bytes == SIZE
 
 
-def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(
-    music: Any, ada: dict[str, str]
-) -> None:
-    whole = play(music, ada)
+def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(ada: Any) -> None:
+    whole = play(ada)
     for known in (whole.headers["etag"], whole.headers["last-modified"]):
-        assert play(music, ada, "bytes=0-9", **{"If-Range": known}).status_code == 206
+        assert play(ada, "bytes=0-9", **{"If-Range": known}).status_code == 206
     for other in ('"other"', f"W/{whole.headers['etag']}", "Thu, 01 Jan 1970 00:00:00 GMT"):
-        reply = play(music, ada, f"bytes={SIZE}-", **{"If-Range": other})
+        reply = play(ada, f"bytes={SIZE}-", **{"If-Range": other})
         assert (reply.status_code, reply.content) == (200, SOUND)
 
 
@@ -219,12 +213,12 @@ CACHED = [
 @pytest.mark.parametrize(("conditions", "status"), CACHED)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_whoever_has_a_file_already_is_not_sent_it_again(
-    music: Any, ada: dict[str, str], conditions: dict[str, str], status: int, method: str
+    music: Any, ada: Any, conditions: dict[str, str], status: int, method: str
 ) -> None:
-    whole = play(music, ada)
+    whole = play(ada)
     etag = whole.headers["etag"]
     asked = {name: value.format(etag=etag) for name, value in conditions.items()}
-    reply = music.client.request(method, f"{ROOT}/audio/song", headers={**ada, **asked})
+    reply = ada.request(method, f"{ROOT}/audio/song", headers=asked)
     assert reply.status_code == status
     if status == 304:
         assert (reply.content, reply.headers["etag"]) == (b"", etag)
@@ -233,14 +227,14 @@ def test_whoever_has_a_file_already_is_not_sent_it_again(
 
 
 @pytest.mark.parametrize("wanted", ["bytes=0-9", f"bytes={SIZE}-"])
-def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted: str) -> None:
-    head = music.client.head(f"{ROOT}/audio/song", headers={**ada, "Range": wanted})
+def test_only_what_is_fetched_has_parts(ada: Any, wanted: str) -> None:
+    head = ada.head(f"{ROOT}/audio/song", headers={"Range": wanted})
     assert (head.status_code, head.headers["content-length"], head.content) == (200, str(SIZE), b"")
     assert head.headers["content-type"] == "audio/wav"
 
 
 def test_a_file_that_goes_before_it_is_sent_is_as_unknown_as_none(
-    music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
+    music: Any, ada: Any, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, find_reply = song_of(app), replies.file_reply
 
@@ -250,83 +244,71 @@ def test_a_file_that_goes_before_it_is_sent_is_as_unknown_as_none(
 
     monkeypatch.setattr(replies, "file_reply", sent_when_gone)
     try:
-        assert error_of(play(music, ada)) == (404, "unknown_resource")
+        assert error_of(play(ada)) == (404, "unknown_resource")
     finally:
         path.write_bytes(SOUND)
     assert (music.last_note().outcome, music.last_note().result_bytes) == (Outcome.REFUSED, 0)
 
 
-def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
-    reply = play(music, ada, name="empty")
+def test_an_empty_file_is_played_whole_and_has_no_parts(ada: Any) -> None:
+    reply = play(ada, name="empty")
     assert (reply.status_code, reply.content, reply.headers["content-type"]) == (
         200,
         b"",
         "audio/mpeg",
     )
-    assert play(music, ada, "bytes=0-", name="empty").status_code == 416
-    assert play(music, ada, "bytes=-5", name="empty").status_code == 416
+    assert play(ada, "bytes=0-", name="empty").status_code == 416
+    assert play(ada, "bytes=-5", name="empty").status_code == 416
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(
-    music: Any, ada: dict[str, str], name: str
-) -> None:
+def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(ada: Any, name: str) -> None:
     answers = {
-        (play(music, ada, name=one).text.replace(one, ""))
-        for one in (name, "silent", "no-such-track")
+        (play(ada, name=one).text.replace(one, "")) for one in (name, "silent", "no-such-track")
     }
     assert len(answers) == 1
-    reply = play(music, ada, name=name)
+    reply = play(ada, name=name)
     assert error_of(reply) == (404, "unknown_resource")
     assert b"secret" not in reply.content
 
 
-def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(
-    music: Any, ada: dict[str, str]
-) -> None:
+def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(ada: Any) -> None:
     name = quote("cd 1/09 più", safe="")
-    assert play(music, ada, name=name).content == SOUND
-    assert music.client.get(f"{ROOT}/cover/{name}", headers=ada).content == PICTURE
-    assert music.client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
-    assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == [
-        "cd 1/09 più"
-    ]
-    assert music.client.delete(f"/v1/likes/{name}", headers=ada).status_code == 204
-    assert music.client.get("/v1/likes", headers=ada).json()["total"] == 0
+    assert play(ada, name=name).content == SOUND
+    assert ada.get(f"{ROOT}/cover/{name}").content == PICTURE
+    assert ada.put(f"/v1/likes/{name}").status_code == 204
+    assert [one["id"] for one in ada.get("/v1/likes").json()["likes"]] == ["cd 1/09 più"]
+    assert ada.delete(f"/v1/likes/{name}").status_code == 204
+    assert ada.get("/v1/likes").json()["total"] == 0
 
 
-def test_an_empty_id_is_of_no_record(music: Any, ada: dict[str, str]) -> None:
-    assert error_of(play(music, ada, name="")) == (404, "unknown_resource")
-    assert error_of(music.client.get(f"{ROOT}/cover/", headers=ada)) == (404, "unknown_resource")
-    assert error_of(music.client.put("/v1/likes/", headers=ada)) == (404, "not_found")
+def test_an_empty_id_is_of_no_record(ada: Any) -> None:
+    assert error_of(play(ada, name="")) == (404, "unknown_resource")
+    assert error_of(ada.get(f"{ROOT}/cover/")) == (404, "unknown_resource")
+    assert error_of(ada.put("/v1/likes/")) == (404, "not_found")
 
 
-def test_a_cover_is_of_the_album_or_of_a_track_s_album(music: Any, ada: dict[str, str]) -> None:
+def test_a_cover_is_of_the_album_or_of_a_track_s_album(ada: Any) -> None:
     for name in ("album", "song"):
-        reply = music.client.get(f"{ROOT}/cover/{name}", headers=ada)
+        reply = ada.get(f"{ROOT}/cover/{name}")
         assert (reply.status_code, reply.content) == (200, PICTURE)
         assert reply.headers["content-type"] == "image/png"
     for name in ("bare", "second", "silent", "no-such-record"):
-        assert music.client.get(f"{ROOT}/cover/{name}", headers=ada).status_code == 404
+        assert ada.get(f"{ROOT}/cover/{name}").status_code == 404
 
 
 def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
-    music: Any, ada: dict[str, str], bob: dict[str, str]
+    music: Any, ada: Any, bob: Any
 ) -> None:
     music.control.access.restrict(LOCAL_USER, "music", users=["ada"], roles=[])
-    assert play(music, ada).status_code == 200
+    assert play(ada).status_code == 200
     for name in ("song", "no-such-track"):
-        assert error_of(play(music, bob, name=name)) == (404, "unknown_resource")
-        assert music.client.get(f"{ROOT}/cover/{name}", headers=bob).status_code == 404
-        assert music.client.put(f"/v1/likes/{name}", headers=bob).status_code == 403
+        assert error_of(play(bob, name=name)) == (404, "unknown_resource")
+        assert bob.get(f"{ROOT}/cover/{name}").status_code == 404
+        assert bob.put(f"/v1/likes/{name}").status_code == 403
         listed = {"name": "x", "tracks": [name]}
-        assert music.client.post("/v1/playlists", json=listed, headers=bob).status_code == 403
-        assert (
-            music.client.post(
-                "/v1/plays", json={"track_id": name, "seconds": 1}, headers=bob
-            ).status_code
-            == 403
-        )
+        assert bob.post("/v1/playlists", json=listed).status_code == 403
+        assert bob.post("/v1/plays", json={"track_id": name, "seconds": 1}).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -343,20 +325,18 @@ def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
     ],
 )
 def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
-    music: Any, ada: dict[str, str], body: dict[str, Any], field: str
+    ada: Any, body: dict[str, Any], field: str
 ) -> None:
-    kept = music.client.post(
-        "/v1/playlists", json={"name": "kept", "tracks": ["song"]}, headers=ada
-    ).json()
+    kept = ada.post("/v1/playlists", json={"name": "kept", "tracks": ["song"]}).json()
     for reply in (
-        music.client.post("/v1/playlists", json=body, headers=ada),
-        music.client.put(f"/v1/playlists/{kept['id']}", json=body, headers=ada),
+        ada.post("/v1/playlists", json=body),
+        ada.put(f"/v1/playlists/{kept['id']}", json=body),
     ):
         assert error_of(reply) == (
             (404, "not_found") if "no-such" in field else (400, "invalid_input")
         )
         assert field in reply.json()["error"]["message"]
-    assert music.client.get("/v1/playlists", headers=ada).json()["playlists"] == [kept]
+    assert ada.get("/v1/playlists").json()["playlists"] == [kept]
 
 
 @pytest.mark.parametrize(
@@ -371,29 +351,25 @@ def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
     ],
 )
 def test_what_is_wrong_with_a_play_is_told_by_its_field(
-    music: Any, ada: dict[str, str], body: dict[str, Any], field: str
+    ada: Any, body: dict[str, Any], field: str
 ) -> None:
-    reply = music.client.post("/v1/plays", json=body, headers=ada)
+    reply = ada.post("/v1/plays", json=body)
     assert error_of(reply) == ((404, "not_found") if "no-such" in field else (400, "invalid_input"))
     assert field in reply.json()["error"]["message"]
 
 
-def test_a_playlist_that_is_given_a_name_alone_keeps_its_tracks(
-    music: Any, ada: dict[str, str]
-) -> None:
-    made = music.client.post(
-        "/v1/playlists", json={"name": "V1", "tracks": ["second", "song"]}, headers=ada
-    ).json()
+def test_a_playlist_that_is_given_a_name_alone_keeps_its_tracks(ada: Any) -> None:
+    made = ada.post("/v1/playlists", json={"name": "V1", "tracks": ["second", "song"]}).json()
     place = f"/v1/playlists/{made['id']}"
-    renamed = music.client.put(place, json={"name": "V2"}, headers=ada).json()
+    renamed = ada.put(place, json={"name": "V2"}).json()
     assert (renamed["name"], renamed["tracks"]) == ("V2", ["second", "song"])
-    assert music.client.get(place, headers=ada).json() == renamed
+    assert ada.get(place).json() == renamed
 
 
 def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
-    music: Any, ada: dict[str, str], bob: dict[str, str]
+    music: Any, ada: Any, bob: Any
 ) -> None:
-    client, tracks = music.client, ["song", "gone", "second", "gone"]
+    tracks = ["song", "gone", "second", "gone"]
     kept = Player(music.control.database)
     made, other = (
         kept.put_playlist("ada", None, "a", tracks),
@@ -403,39 +379,36 @@ def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
     kept.like("ada", "song", "track")
     place = f"/v1/playlists/{made.id}"
     assert (
-        client.get(place, headers=ada).json()["tracks"],
-        client.get(place, headers=ada).json()["missing"],
+        ada.get(place).json()["tracks"],
+        ada.get(place).json()["missing"],
     ) == (
         tracks,
         ["gone"],
     )
-    listed = client.get("/v1/playlists", headers=ada).json()["playlists"]
+    listed = ada.get("/v1/playlists").json()["playlists"]
     assert [one["missing"] for one in listed] == [["gone"], []]
-    assert client.get("/v1/likes", headers=ada).json()["missing"] == ["gone"]
-    kept = client.put(place, json={"name": "a", "tracks": ["gone", "song"]}, headers=ada)
+    assert ada.get("/v1/likes").json()["missing"] == ["gone"]
+    kept = ada.put(place, json={"name": "a", "tracks": ["gone", "song"]})
     assert (kept.status_code, kept.json()["tracks"], kept.json()["missing"]) == (
         200,
         ["gone", "song"],
         ["gone"],
     )
     for wrong in (
-        client.put(
-            f"/v1/playlists/{other.id}", json={"name": "b", "tracks": ["gone"]}, headers=ada
-        ),
-        client.post("/v1/playlists", json={"name": "c", "tracks": ["gone"]}, headers=bob),
+        ada.put(f"/v1/playlists/{other.id}", json={"name": "b", "tracks": ["gone"]}),
+        bob.post("/v1/playlists", json={"name": "c", "tracks": ["gone"]}),
     ):
         assert error_of(wrong) == (404, "not_found")
 
 
-def test_likes_and_playlists_come_in_pages(music: Any, ada: dict[str, str]) -> None:
-    client = music.client
+def test_likes_and_playlists_come_in_pages(music: Any, ada: Any) -> None:
     for name in ("song", "second", "album"):
-        client.put(f"/v1/likes/{name}", headers=ada)
-        client.post("/v1/playlists", json={"name": name}, headers=ada)
+        ada.put(f"/v1/likes/{name}")
+        ada.post("/v1/playlists", json={"name": name})
     for path, key in (("/v1/likes", "likes"), ("/v1/playlists", "playlists")):
-        whole = client.get(path, headers=ada).json()
-        first = client.get(f"{path}?limit=2", headers=ada).json()
-        last = client.get(f"{path}?limit=2&offset=2", headers=ada).json()
+        whole = ada.get(path).json()
+        first = ada.get(f"{path}?limit=2").json()
+        last = ada.get(f"{path}?limit=2&offset=2").json()
         assert (first[key] + last[key], len(first[key])) == (whole[key], 2)
         assert [(one["total"], one["has_more"]) for one in (whole, first, last)] == [
             (3, False),
@@ -448,20 +421,13 @@ def test_likes_and_playlists_come_in_pages(music: Any, ada: dict[str, str]) -> N
             f"offset={10**30}",
             "limit=²",
         ):
-            reply = client.get(f"{path}?{wrong}", headers=ada)
+            reply = ada.get(f"{path}?{wrong}")
             assert error_of(reply) == (400, "invalid_input")
             assert f"'{wrong.partition('=')[0]}'" in reply.json()["error"]["message"]
 
 
-def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(
-    music: Any, ada: dict[str, str]
-) -> None:
-    assert (
-        music.client.post(
-            "/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada
-        ).status_code
-        == 204
-    )
+def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, ada: Any) -> None:
+    assert ada.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}).status_code == 204
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
     rows, _ = EventReports(music.control.database, music.recorder).popular(EventSpan())
@@ -487,8 +453,8 @@ def test_without_accounts_likes_playlists_and_plays_are_the_local_user_s(
     local_user.close()
 
 
-def listed(site: Any, headers: dict[str, str], **query: Any) -> dict[str, Any]:
-    reply = site.client.get("/v1/player", params=query, headers=headers)
+def listed(listener: Any, **query: Any) -> dict[str, Any]:
+    reply = listener.get("/v1/player", params=query)
     assert reply.status_code == 200, reply.text
     return dict(reply.json())
 
@@ -497,54 +463,46 @@ def ids_in(answer: dict[str, Any], group: str) -> list[str]:
     return [one["id"] for one in answer[group]["items"]]
 
 
-def test_a_player_lists_everything_by_name_and_says_what_can_be_played(
-    music: Any, ada: dict[str, str]
-) -> None:
-    albums = listed(music, ada, list="albums")["albums"]
+def test_a_player_lists_everything_by_name_and_says_what_can_be_played(ada: Any) -> None:
+    albums = listed(ada, list="albums")["albums"]
     assert [(one["id"], one["image"]) for one in albums["items"]] == [
         ("album", "/v1/media/music/cover/album"),
         ("bare", None),
     ]
-    page = listed(music, ada, list="albums", limit=1, offset=1)["albums"]
+    page = listed(ada, list="albums", limit=1, offset=1)["albums"]
     assert ([one["id"] for one in page["items"]], page["total"], page["has_more"]) == (
         ["bare"],
         2,
         False,
     )
-    album = listed(music, ada, list="album", id="album")
+    album = listed(ada, list="album", id="album")
     assert [(one["id"], one["playable"], one["image"]) for one in album["tracks"]["items"]] == [
         ("cd 1/09 più", True, "/v1/media/music/cover/album"),
         ("song", True, "/v1/media/music/cover/album"),
     ]
-    tracks = ids_in(listed(music, ada, list="tracks", limit=200), "tracks")
-    playable = ids_in(listed(music, ada, list="tracks", playable=True, limit=200), "tracks")
+    tracks = ids_in(listed(ada, list="tracks", limit=200), "tracks")
+    playable = ids_in(listed(ada, list="tracks", playable=True, limit=200), "tracks")
     assert set(tracks) - set(playable) == {"silent", "timed"}
-    found = listed(music, ada, list="search", q="bare")
+    found = listed(ada, list="search", q="bare")
     assert (ids_in(found, "albums")[0], ids_in(found, "artists")) == ("bare", [])
-    assert ids_in(listed(music, ada, list="tracks", q="second"), "tracks")[0] == "second"
+    assert ids_in(listed(ada, list="tracks", q="second"), "tracks")[0] == "second"
 
 
-def test_a_player_lists_what_its_caller_keeps(
-    music: Any, ada: dict[str, str], bob: dict[str, str]
-) -> None:
-    music.client.put("/v1/likes/song", headers=ada)
-    music.client.post("/v1/plays", json={"track_id": "song", "seconds": 3}, headers=ada)
+def test_a_player_lists_what_its_caller_keeps(ada: Any, bob: Any) -> None:
+    ada.put("/v1/likes/song")
+    ada.post("/v1/plays", json={"track_id": "song", "seconds": 3})
     assert (
-        ids_in(listed(music, ada, list="likes"), "tracks"),
-        ids_in(listed(music, bob, list="likes"), "tracks"),
+        ids_in(listed(ada, list="likes"), "tracks"),
+        ids_in(listed(bob, list="likes"), "tracks"),
     ) == (
         ["song"],
         [],
     )
-    assert listed(music, ada, list="plays")["tracks"]["items"][0]["plays"] == 1
-    made = music.client.post(
-        "/v1/playlists", json={"name": "Songs", "tracks": ["song"]}, headers=ada
-    ).json()
-    shown = listed(music, ada, list="playlist", id=made["id"])
+    assert listed(ada, list="plays")["tracks"]["items"][0]["plays"] == 1
+    made = ada.post("/v1/playlists", json={"name": "Songs", "tracks": ["song"]}).json()
+    shown = listed(ada, list="playlist", id=made["id"])
     assert (shown["name"], ids_in(shown, "tracks")) == ("Songs", ["song"])
-    refused = music.client.get(
-        "/v1/player", params={"list": "playlist", "id": made["id"]}, headers=bob
-    )
+    refused = bob.get("/v1/player", params={"list": "playlist", "id": made["id"]})
     assert refused.status_code == 404
 
 
@@ -560,18 +518,18 @@ def test_a_player_lists_what_its_caller_keeps(
     ],
 )
 def test_a_list_that_there_is_not_is_refused_with_those_that_there_are(
-    music: Any, ada: dict[str, str], query: dict[str, str], status: int, message: str
+    ada: Any, query: dict[str, str], status: int, message: str
 ) -> None:
-    reply = music.client.get("/v1/player", params=query, headers=ada)
+    reply = ada.get("/v1/player", params=query)
     assert (reply.status_code, message in reply.json()["error"]["message"]) == (status, True)
 
 
 def test_a_program_is_told_whether_a_catalogue_that_it_sees_has_audio(
-    music: Any, ada: dict[str, str], make_site: Callable[..., Any]
+    music: Any, ada: Any, make_site: Callable[..., Any]
 ) -> None:
-    assert music.client.get("/", headers=ada).json()["audio"] is True
+    assert ada.get("/").json()["audio"] is True
     assert music.client.get("/").json()["audio"] is None
     without = make_site(
         toolboxes=ToolboxesByVisibility([], lambda _names: Toolbox([], catalogues=[], media=[]))
     )
-    assert without.client.get("/", headers=ada).json()["audio"] is False
+    assert without.client.get("/", headers=ada.headers).json()["audio"] is False

@@ -25,7 +25,7 @@ def stories(make_site: Callable[..., Any]) -> Any:
 
 
 def call(site: Any, tool: str, user: str, **given: Any) -> Any:
-    return site.client.post(f"/v1/tools/{tool}", json=given, headers=site.token(user))
+    return site.by_token(user).post(f"/v1/tools/{tool}", json=given)
 
 
 def show(site: Any, record_id: str, user: str = "ada") -> Any:

@@ -3,6 +3,7 @@ records.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -92,7 +93,7 @@ def music(make_site: Callable[..., Any], app: App, password: str) -> Any:
 
 @pytest.fixture
 def key(music: Any) -> str:
-    return str(music.token("ada")["Authorization"].removeprefix("Bearer "))
+    return str(music.by_token("ada").headers["Authorization"].removeprefix("Bearer "))
 
 
 def call(site: Any, method: str, **parameters: Any) -> Any:
@@ -109,27 +110,39 @@ def code(site: Any, method: str, **parameters: Any) -> tuple[int, str]:
     return answer["error"]["code"], answer["error"]["message"]
 
 
+@pytest.fixture
+def ask(music: Any, key: str) -> Callable[..., Any]:
+    """Call a method as somebody with a token."""
+    return partial(call, music, apiKey=key)
+
+
+@pytest.fixture
+def code_of(music: Any, key: str) -> Callable[..., tuple[int, str]]:
+    """Call a method as somebody with a token, and return how it is refused."""
+    return partial(code, music, apiKey=key)
+
+
 def titles(found: list[dict[str, Any]]) -> list[str]:
     return [one["title"] for one in found]
 
 
 def test_an_access_token_is_an_api_key_and_a_password_of_its_user(
-    music: Any, key: str, password: str
+    ask: Any, music: Any, key: str, password: str
 ) -> None:
-    assert call(music, "ping", apiKey=key)["status"] == "ok"
-    assert call(music, "getUser", apiKey=key)["user"]["username"] == "ada"
+    assert ask("ping")["status"] == "ok"
+    assert ask("getUser")["user"]["username"] == "ada"
     assert call(music, "ping", u="ada", p=key)["status"] == "ok"
     assert call(music, "ping", u="Ada", p=password)["status"] == "ok"
     assert call(music, "ping", u="ada", p=f"enc:{password.encode().hex()}")["status"] == "ok"
 
 
 def test_a_wrong_login_is_refused_with_the_code_that_says_what_is_wrong(
-    music: Any, key: str
+    code_of: Any, music: Any, key: str
 ) -> None:
     assert code(music, "ping", u="ada", p="wrong") == (40, "the name or the password is not right")
     assert code(music, "ping", u="bob", p=key)[0] == 40, "the token of another user"
     assert code(music, "ping", apiKey="stk_t_wrong")[0] == 44
-    assert code(music, "ping", apiKey=key, u="ada")[0] == 43
+    assert code_of("ping", u="ada")[0] == 43
     number, message = code(music, "ping", u="ada", t="26719a1196d2a940705a59634eb18eab", s="c19b2d")
     assert (number, "API key" in message) == (41, True)
     assert code(music, "ping")[0] == 10
@@ -224,23 +237,23 @@ def test_the_extensions_are_told_to_anybody(music: Any) -> None:
 
 
 def test_errors_have_the_codes_of_the_api_and_name_a_missing_parameter(
-    music: Any, key: str
+    code_of: Any, music: Any
 ) -> None:
-    assert code(music, "getAlbum", apiKey=key) == (
+    assert code_of("getAlbum") == (
         10,
         "'id' is missing: the id of a record or playlist",
     )
-    assert code(music, "getAlbum", apiKey=key, id="none")[0] == 70
-    assert code(music, "getAlbum", apiKey=key, id="ann")[0] == 70
-    assert code(music, "stream", apiKey=key, id="one/3")[0] == 70
-    assert code(music, "getCoverArt", apiKey=key, id="hum")[0] == 70
-    assert code(music, "getAlbumList2", apiKey=key, type="byGenre")[0] == 10
-    assert code(music, "getAlbumList2", apiKey=key, type="odd")[0] == 0
-    assert code(music, "getUser", apiKey=key, username="bob")[0] == 50
+    assert code_of("getAlbum", id="none")[0] == 70
+    assert code_of("getAlbum", id="ann")[0] == 70
+    assert code_of("stream", id="one/3")[0] == 70
+    assert code_of("getCoverArt", id="hum")[0] == 70
+    assert code_of("getAlbumList2", type="byGenre")[0] == 10
+    assert code_of("getAlbumList2", type="odd")[0] == 0
+    assert code_of("getUser", username="bob")[0] == 50
     music.control.accounts.create_user(
         LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS]
     )
-    clerk = music.token("clerk")["Authorization"].removeprefix("Bearer ")
+    clerk = music.by_token("clerk").headers["Authorization"].removeprefix("Bearer ")
     assert code(music, "getArtists", apiKey=clerk)[0] == 50
     note = music.last_note()
     assert (note.principal, note.operation, note.outcome) == (
@@ -262,16 +275,16 @@ def test_calls_are_counted_against_the_rate_limit_of_their_user(music: Any, key:
     assert starring.status_code == 429, "a change by GET is a change"
 
 
-def test_artists_albums_and_songs_are_browsed(music: Any, key: str) -> None:
-    index = call(music, "getArtists", apiKey=key)["artists"]["index"]
+def test_artists_albums_and_songs_are_browsed(ask: Any) -> None:
+    index = ask("getArtists")["artists"]["index"]
     assert [(one["name"], [a["name"] for a in one["artist"]]) for one in index] == [
         ("A", ["Ann"]),
         ("B", ["The Bees"]),
     ]
     assert index[0]["artist"][0]["albumCount"] == 1
-    artist = call(music, "getArtist", apiKey=key, id="ann")["artist"]
+    artist = ask("getArtist", id="ann")["artist"]
     assert [one["name"] for one in artist["album"]] == ["Songs"]
-    album = call(music, "getAlbum", apiKey=key, id="songs")["album"]
+    album = ask("getAlbum", id="songs")["album"]
     assert (album["songCount"], album["duration"], album["created"]) == (
         3,
         300,
@@ -279,11 +292,9 @@ def test_artists_albums_and_songs_are_browsed(music: Any, key: str) -> None:
     )
     assert titles(album["song"]) == ["Song 1", "Song 2", "Song 3"]
     assert (album["song"][0]["coverArt"], album["song"][0]["contentType"]) == ("songs", "audio/wav")
-    genres = call(music, "getGenres", apiKey=key)["genres"]["genre"]
+    genres = ask("getGenres")["genres"]["genre"]
     assert genres[0] == {"value": "folk", "songCount": 3, "albumCount": 1}
-    assert titles(
-        call(music, "getSongsByGenre", apiKey=key, genre="rock")["songsByGenre"]["song"]
-    ) == ["Buzz & <Hum>"]
+    assert titles(ask("getSongsByGenre", genre="rock")["songsByGenre"]["song"]) == ["Buzz & <Hum>"]
 
 
 @pytest.mark.parametrize(
@@ -301,82 +312,77 @@ def test_artists_albums_and_songs_are_browsed(music: Any, key: str) -> None:
     ],
 )
 def test_albums_are_listed_in_the_orders_that_clients_know(
-    music: Any, key: str, asked: dict[str, Any], names: list[str]
+    ask: Any, asked: dict[str, Any], names: list[str]
 ) -> None:
-    found = call(music, "getAlbumList2", apiKey=key, **asked)["albumList2"]["album"]
+    found = ask("getAlbumList2", **asked)["albumList2"]["album"]
     assert [one["name"] for one in found] == names
 
 
-def test_a_search_without_words_lists_everything_in_parts(music: Any, key: str) -> None:
-    everything = call(
-        music, "search3", apiKey=key, query='""', songCount=2, songOffset=1, artistCount=0
-    )
+def test_a_search_without_words_lists_everything_in_parts(ask: Any) -> None:
+    everything = ask("search3", query='""', songCount=2, songOffset=1, artistCount=0)
     assert titles(everything["searchResult3"]["song"]) == ["Song 3", "Song 2"], "the newest first"
     assert "artist" not in everything["searchResult3"]
-    found = call(music, "search2", apiKey=key, query="buzz")["searchResult2"]
+    found = ask("search2", query="buzz")["searchResult2"]
     assert titles(found["song"]) == ["Buzz & <Hum>"]
 
 
-def test_songs_by_chance_and_similar_songs_can_be_played(music: Any, key: str) -> None:
-    by_chance = call(music, "getRandomSongs", apiKey=key, size=10)["randomSongs"]["song"]
+def test_songs_by_chance_and_similar_songs_can_be_played(ask: Any) -> None:
+    by_chance = ask("getRandomSongs", size=10)["randomSongs"]["song"]
     assert sorted(titles(by_chance)) == ["Buzz & <Hum>", "Song 1", "Song 2"]
-    narrowed = call(music, "getRandomSongs", apiKey=key, genre="rock")["randomSongs"]["song"]
+    narrowed = ask("getRandomSongs", genre="rock")["randomSongs"]["song"]
     assert titles(narrowed) == ["Buzz & <Hum>"]
     for record, expected in (("one/1", ["Song 2"]), ("songs", []), ("the-bees", [])):
-        similar = call(music, "getSimilarSongs2", apiKey=key, id=record)["similarSongs2"]["song"]
+        similar = ask("getSimilarSongs2", id=record)["similarSongs2"]["song"]
         assert titles(similar) == expected, record
-    top = call(music, "getTopSongs", apiKey=key, artist="ann")["topSongs"]["song"]
+    top = ask("getTopSongs", artist="ann")["topSongs"]["song"]
     assert titles(top) == ["Song 1", "Song 2"]
-    assert call(music, "getTopSongs", apiKey=key, artist="Nobody")["topSongs"]["song"] == []
+    assert ask("getTopSongs", artist="Nobody")["topSongs"]["song"] == []
 
 
-def test_stars_are_the_likes_of_the_page_and_scrobbles_its_plays(music: Any, key: str) -> None:
+def test_stars_are_the_likes_of_the_page_and_scrobbles_its_plays(
+    ask: Any, code_of: Any, music: Any, key: str
+) -> None:
     headers = {"Authorization": f"Bearer {key}"}
-    assert call(music, "star", apiKey=key, id=["one/1", "buzz"], albumId="songs")["status"] == "ok"
+    assert ask("star", id=["one/1", "buzz"], albumId="songs")["status"] == "ok"
     liked = music.client.get("/v1/likes", headers=headers).json()["likes"]
     assert {one["id"] for one in liked} == {"one/1", "buzz", "songs"}
-    assert call(music, "unstar", apiKey=key, id="buzz")["status"] == "ok"
-    starred = call(music, "getStarred2", apiKey=key)["starred2"]
+    assert ask("unstar", id="buzz")["status"] == "ok"
+    starred = ask("getStarred2")["starred2"]
     assert (titles(starred["song"]), titles(starred["album"]), starred["artist"]) == (
         ["Song 1"],
         ["Songs"],
         [],
     )
-    assert "starred" in call(music, "getSong", apiKey=key, id="one/1")["song"]
-    assert code(music, "star", apiKey=key)[0] == 10
-    assert call(music, "scrobble", apiKey=key, id="one/2", submission="false")["status"] == "ok"
-    assert call(music, "scrobble", apiKey=key, id=["one/2", "buzz"], time=1)["status"] == "ok"
+    assert "starred" in ask("getSong", id="one/1")["song"]
+    assert code_of("star")[0] == 10
+    assert ask("scrobble", id="one/2", submission="false")["status"] == "ok"
+    assert ask("scrobble", id=["one/2", "buzz"], time=1)["status"] == "ok"
     played = music.client.get("/v1/player?list=heard", headers=headers).json()
     assert sorted((one["id"], one["plays"]) for one in played["tracks"]["items"]) == [
         ("buzz", 1),
         ("one/2", 1),
     ]
-    recent = call(music, "getAlbumList2", apiKey=key, type="recent")["albumList2"]["album"]
+    recent = ask("getAlbumList2", type="recent")["albumList2"]["album"]
     assert sorted(titles(recent)) == ["Hum", "Songs"]
 
 
-def test_a_song_without_lyrics_has_an_empty_text(music: Any, key: str) -> None:
-    assert (
-        call(music, "getLyricsBySongId", apiKey=key, id="one/3")["lyricsList"]["structuredLyrics"]
-        == []
-    )
+def test_a_song_without_lyrics_has_an_empty_text(ask: Any) -> None:
+    assert ask("getLyricsBySongId", id="one/3")["lyricsList"]["structuredLyrics"] == []
 
 
 def test_a_catalogue_is_a_music_folder_that_is_never_scanned_nor_watched(
-    music: Any, key: str
+    ask: Any, code_of: Any
 ) -> None:
-    assert call(music, "getScanStatus", apiKey=key)["scanStatus"] == {"scanning": False, "count": 4}
-    assert call(music, "getNowPlaying", apiKey=key)["nowPlaying"] == {"entry": []}
-    assert call(music, "getMusicFolders", apiKey=key)["musicFolders"]["musicFolder"] == [
-        {"id": 1, "name": "music"}
-    ]
-    user = call(music, "getUser", apiKey=key, username="ada")["user"]
+    assert ask("getScanStatus")["scanStatus"] == {"scanning": False, "count": 4}
+    assert ask("getNowPlaying")["nowPlaying"] == {"entry": []}
+    assert ask("getMusicFolders")["musicFolders"]["musicFolder"] == [{"id": 1, "name": "music"}]
+    user = ask("getUser", username="ada")["user"]
     assert (user["folder"], user["streamRole"], user["videoConversionRole"]) == ([1], True, False)
-    assert len(call(music, "getIndexes", apiKey=key, musicFolderId=1)["indexes"]["index"]) == 2
-    assert code(music, "getIndexes", apiKey=key, musicFolderId=2)[0] == 0
+    assert len(ask("getIndexes", musicFolderId=1)["indexes"]["index"]) == 2
+    assert code_of("getIndexes", musicFolderId=2)[0] == 0
 
 
-def test_a_user_who_may_not_see_the_catalogue_hears_nothing_of_it(music: Any, key: str) -> None:
+def test_a_user_who_may_not_see_the_catalogue_hears_nothing_of_it(code_of: Any, music: Any) -> None:
     music.control.access.restrict(LOCAL_USER, "music")
-    assert code(music, "getArtists", apiKey=key)[0] == 50
-    assert code(music, "stream", apiKey=key, id="one/1")[0] == 70
+    assert code_of("getArtists")[0] == 50
+    assert code_of("stream", id="one/1")[0] == 70

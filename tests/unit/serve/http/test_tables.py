@@ -26,27 +26,27 @@ def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
     site = make_site(operations=tables.operations())
     site.add_user()
     site.add_user("root", "admin")
-    refused = site.client.post("/v1/tables", json=BEGIN, headers=site.token())
+    refused = site.by_token().post("/v1/tables", json=BEGIN)
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
     assert site.client.get("/v1/tables").status_code == 401
-    assert site.client.get("/v1/tables", headers=site.token()).status_code == 403
+    assert site.by_token().get("/v1/tables").status_code == 403
 
-    root = site.token("root")
-    begun = site.client.post("/v1/tables", json=BEGIN, headers=root)
+    root = site.by_token("root")
+    begun = root.post("/v1/tables", json=BEGIN)
     assert (begun.status_code, site.last_note().operation, site.last_note().target) == (
         201,
         "tables/begin_table",
         "plays.csv",
     )
     noted, at = len(site.notes.entries), f"/v1/tables/{begun.json()['id']}"
-    sent = site.client.put(f"{at}/content?offset=0", content=b"a,b\n1", headers=root)
+    sent = root.put(f"{at}/content?offset=0", content=b"a,b\n1")
     assert (sent.status_code, sent.json()["received"]) == (200, 5)
-    assert site.client.get(at, headers=root).json()["state"] == "receiving"
-    assert site.client.get("/v1/tables", headers=root).json()["max_bytes"] == 200_000_000
+    assert root.get(at).json()["state"] == "receiving"
+    assert root.get("/v1/tables").json()["max_bytes"] == 200_000_000
     assert len(site.notes.entries) == noted
-    assert site.client.delete(at, headers=root).status_code == 204
+    assert root.delete(at).status_code == 204
     assert site.last_note().operation == "tables/discard_table"
-    assert site.client.get(at, headers=root).status_code == 404
+    assert root.get(at).status_code == 404
 
 
 def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_names_are_taken(
@@ -54,17 +54,17 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
 ) -> None:
     site = make_site(operations=tables.operations())
     site.add_user("root", "admin")
-    begun = site.client.post("/v1/tables", json=BEGIN, headers=site.token("root")).json()
+    begun = site.by_token("root").post("/v1/tables", json=BEGIN).json()
     at = f"/v1/tables/{begun['id']}"
-    confined = site.token("root", catalogues=["anime"])
+    confined = site.by_token("root", catalogues=["anime"])
     for method, path, body in (
         ("GET", "/v1/tables", None),
         ("POST", "/v1/tables", BEGIN),
         ("GET", at, None),
         ("DELETE", at, None),
     ):
-        answer = site.client.request(method, path, json=body, headers=confined)
+        answer = confined.request(method, path, json=body)
         assert (answer.status_code, "confined to catalogues" in answer.text) == (403, True), (
             answer.text
         )
-    assert site.client.get(at, headers=site.token("root")).status_code == 200
+    assert site.by_token("root").get(at).status_code == 200
