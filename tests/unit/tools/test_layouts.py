@@ -4,6 +4,8 @@ call choose.
 
 import importlib.resources
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -111,44 +113,31 @@ def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, lay
     assert "no 'othr' (did you mean 'other'?); there are: " in told
 
 
-@pytest.mark.row("A1")
-def test_anime_is_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: Any) -> None:
-    anime = twins("anime")
-    both = anime.ask("search_anime", query="space", limit=50)
-    assert sources(both["results"]) == {"anime", OTHER}
-    assert sources(
-        anime.ask("search_anime", query="space", limit=6, catalogue="anime")["results"]
-    ) == {"anime"}
+@pytest.mark.row("A1", "J2", "Z4")
+@pytest.mark.parametrize(
+    ("layout", "tool", "arguments", "path"),
+    [
+        ("anime", "search_anime", {"query": "space", "limit": 50}, ["results"]),
+        ("judoka", "judokon.search", {"query": "Japan", "topK": 8}, ["results"]),
+        ("music", "catalog.search", {"query": "requiem", "limit": 50}, ["tracks", "items"]),
+    ],
+)
+def test_records_are_found_in_every_catalogue_or_in_the_one_that_was_chosen(
+    twins: Any, layout: str, tool: str, arguments: dict[str, Any], path: list[str]
+) -> None:
+    for chosen, wanted in (({}, {layout, OTHER}), ({"catalogue": OTHER}, {OTHER})):
+        found = reduce(getitem, path, twins(layout).ask(tool, **arguments, **chosen))
+        assert sources(found) == wanted
+
+
+@pytest.mark.row("A1", "J2")
+def test_what_is_counted_and_drawn_is_of_every_catalogue(twins: Any) -> None:
+    anime, judoka = twins("anime"), twins("judoka")
     counts, once = (
         {tag["value"]: tag["count"] for one in found["categories"] for tag in one["tags"]}
         for found in (anime.ask("browse_taxonomy"), anime.ask("browse_taxonomy", catalogue="anime"))
     )
     assert counts == {value: 2 * count for value, count in once.items()}
-
-
-@pytest.mark.row("A6")
-def test_an_anime_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
-    anime = twins("anime")
-    known = anime.ask("search_anime", query="space", limit=1, catalogue="anime")["results"][0]
-    told = anime.refusal("get_anime_details", id=known["id"])
-    assert "is in anime and other; give one of them as 'catalogue'" in told
-    assert "is in anime and other" in anime.refusal("get_anime_details", title=known["title"])
-    for arguments in ({"id": known["id"], "catalogue": OTHER}, {"id": f"{OTHER}/{known['id']}"}):
-        assert anime.ask("get_anime_details", **arguments)["anime"]["catalogue"] == OTHER
-    only = anime.ask("get_anime_details", title="Quokka Days")["anime"]
-    assert (only["id"], only["catalogue"]) == ("own-1", OTHER)
-
-
-@pytest.mark.row("J2")
-def test_judoka_are_found_drawn_and_counted_in_every_catalogue(twins: Any) -> None:
-    judoka = twins("judoka")
-    assert sources(judoka.ask("judokon.search", query="Japan", topK=8)["results"]) == {
-        "judoka",
-        OTHER,
-    }
-    assert sources(judoka.ask("judokon.search", query="Japan", catalogue=OTHER)["results"]) == {
-        OTHER
-    }
     assert sources(judoka.ask("query_rag", query="judoka")["results"]) <= {"judoka", OTHER}
     drawn = {judoka.ask("judokon.random")["catalogue"] for _ in range(60)}
     assert drawn == {"judoka", OTHER}
@@ -159,33 +148,55 @@ def test_judoka_are_found_drawn_and_counted_in_every_catalogue(twins: Any) -> No
     assert every == 2 * one + 1
 
 
-@pytest.mark.row("J4")
-def test_a_card_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
-    judoka = twins("judoka")
-    known = judoka.ask("judokon.search", query="Japan", catalogue="judoka")["results"][0]["id"]
-    assert "is in judoka and other" in judoka.refusal("judokon.getById", id=known)
-    assert judoka.ask("judokon.getById", id=known, catalogue=OTHER)["catalogue"] == OTHER
-    assert judoka.ask("judokon.getById", id="own-1")["catalogue"] == OTHER
-    compared = judoka.ask("judokon.compare", idA=f"judoka/{known}", idB=f"{OTHER}/{known}")
-    assert (compared["a"]["catalogue"], compared["b"]["catalogue"]) == ("judoka", OTHER)
-    opponents = judoka.ask("judokon.suggestOpponent", id=f"{OTHER}/{known}")["opponents"]
-    assert sources(opponents) == {OTHER}
-
-
 @pytest.mark.row("Z4")
-def test_music_is_found_in_every_catalogue_and_its_pages_fit_together(twins: Any) -> None:
+def test_pages_of_music_of_several_catalogues_fit_together(twins: Any) -> None:
     music = twins("music")
-    every = music.ask("catalog.search", query="requiem", limit=50)
-    assert sources(every["tracks"]["items"]) == {"music", OTHER}
-    both = music.ask("catalog.search", query="bach", limit=6)
-    one = music.ask("catalog.search", query="bach", limit=6, catalogue=OTHER)
-    assert sources(one["tracks"]["items"]) == {OTHER}
-    own = music.ask("catalog.search", query="bach", limit=6, catalogue="music")
-    assert both["tracks"]["total"] == own["tracks"]["total"] + one["tracks"]["total"]
+    both, own, other = (
+        music.ask("catalog.search", query="bach", limit=6, **chosen)["tracks"]
+        for chosen in ({}, {"catalogue": "music"}, {"catalogue": OTHER})
+    )
+    assert both["total"] == own["total"] + other["total"]
     pages = [
-        music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)
+        music.ask("catalog.search", query="bach", limit=2, offset=start)["tracks"]["items"]
+        for start in (0, 2, 4)
     ]
-    assert [item for page in pages for item in page["tracks"]["items"]] == both["tracks"]["items"]
+    assert [item for page in pages for item in page] == both["items"]
+
+
+@pytest.mark.row("A6", "J4", "Z4")
+@pytest.mark.parametrize(
+    ("layout", "tool", "known", "own"),
+    [
+        ("anime", "get_anime_details", {"id": "mal-1"}, {"title": "Quokka Days"}),
+        ("judoka", "judokon.getById", {"id": "1"}, {"id": "own-1"}),
+        (
+            "music",
+            "catalog.get",
+            {"query_type": "artist", "id": "artist-johann-pachelbel"},
+            {"query_type": "artist", "id": "Quokka"},
+        ),
+    ],
+)
+def test_a_record_that_both_have_is_ambiguous_until_one_is_chosen(
+    twins: Any, layout: str, tool: str, known: dict[str, str], own: dict[str, str]
+) -> None:
+    served = twins(layout)
+    told = served.refusal(tool, **known)
+    assert f"is in {layout} and other; give one of them as 'catalogue'" in told
+    for chosen in ({**known, "catalogue": OTHER}, {**known, "id": f"{OTHER}/{known['id']}"}, own):
+        answer = served.ask(tool, **chosen)
+        assert answer.get("anime", answer)["catalogue"] == OTHER
+
+
+def test_what_is_not_asked_for_by_one_id_is_of_one_catalogue_too(twins: Any) -> None:
+    anime, judoka, music = map(twins, ("anime", "judoka", "music"))
+    assert "is in anime and other" in anime.refusal("get_anime_details", title="Cowboy Bebop")
+    compared = judoka.ask("judokon.compare", idA="judoka/1", idB=f"{OTHER}/1")
+    assert (compared["a"]["catalogue"], compared["b"]["catalogue"]) == ("judoka", OTHER)
+    opponents = judoka.ask("judokon.suggestOpponent", id=f"{OTHER}/1")["opponents"]
+    assert sources(opponents) == {OTHER}
+    assert "'catalogue' is missing" in music.refusal("catalog.get", query_type="stats")
+    assert music.ask("catalog.get", query_type="stats", catalogue=OTHER)["stats"]["artists"] > 0
 
 
 def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the_search(
@@ -205,24 +216,6 @@ def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the
         music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
     )
     assert len(expected) == 3
-
-
-@pytest.mark.row("Z4")
-def test_an_artist_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
-    music = twins("music")
-    (bach, *_) = music.ask("catalog.search", query="johann sebastian bach", catalogue="music")[
-        "artists"
-    ]["items"]
-    assert "is in music and other" in music.refusal(
-        "catalog.get", query_type="artist", id=bach["id"]
-    )
-    chosen = music.ask("catalog.get", query_type="artist", id=bach["id"], catalogue=OTHER)
-    assert (chosen["item"]["id"], chosen["catalogue"]) == (bach["id"], OTHER)
-    addressed = music.ask("catalog.get", query_type="artist", id=f"music/{bach['id']}")
-    assert addressed["catalogue"] == "music"
-    assert music.ask("catalog.get", query_type="artist", id="Quokka")["catalogue"] == OTHER
-    assert "'catalogue' is missing" in music.refusal("catalog.get", query_type="stats")
-    assert music.ask("catalog.get", query_type="stats", catalogue=OTHER)["stats"]["artists"] > 0
 
 
 def test_a_record_that_no_readable_catalogue_has_is_a_storage_error_while_another_cannot_be_read(
