@@ -1,7 +1,6 @@
 """Tables made at random are read back as they were written, in every format."""
 
 import csv
-import gzip
 import io
 import json
 from datetime import date, datetime
@@ -19,12 +18,11 @@ from stackroom.sources.grid_layout import MISSING
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_source
 from stackroom.sources.port import CellChange
-from stackroom.zstd import zstd
+from support.reading import PACKERS
 from support.spreadsheets import write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1", "N19")
 
-PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=3, max_size=6, unique=True)
 """Names of columns."""
 LETTERS = st.characters(categories=("L", "N", "P", "S", "Zs"), exclude_characters="_#=")

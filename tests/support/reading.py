@@ -1,11 +1,22 @@
 """What a source reads, as a text that a test compares: a line for each row, and its notes."""
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_file
 from stackroom.sources.port import RowSource, describe_notes
+from stackroom.zstd import zstd
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstd.compress,
+}
+"""Ending → how a file with it is packed."""
+PACKED = (".gz", ".zst")
 
 
 def written(folder: Path, name: str, content: bytes | str) -> Path:

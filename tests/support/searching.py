@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.embed.port import Embedder
 from stackroom.model.hits import Evidence, Label, MatchType, SearchMode, Why
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
-from stackroom.search.evidence import Calibration
+from stackroom.search.evidence import Calibration, calibrate
 from stackroom.search.ranked import Ranked
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.port import Shelf
+from support.libraries import Shelved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,7 @@ class ShelfSearcher:
     override: SearchSpec | None = None
     calibration: Calibration | None = None
 
-    def search(self, text: str, *, scope: Scope, limit: int) -> Found:
+    def search(self, text: str, *, scope: Scope = WHOLE, limit: int = 10) -> Found:
         """Search the shelf as it is now."""
         searcher = Searcher(
             spec=self.shelf.spec,
@@ -92,6 +94,19 @@ class ShelfSearcher:
             calibration_of=lambda _model: self.calibration,
         )
         return first_hits(searcher.rank(self.shelf.reader(), text, scope=scope, limit=limit), limit)
+
+    def ids(self, text: str, *, limit: int = 10) -> list[str]:
+        """Return the ids of the first hits."""
+        return [str(hit.record.id) for hit in self.search(text, limit=limit).hits]
+
+
+def searcher_of(shelved: Shelved, *, is_graded: bool = False, **more: Any) -> ShelfSearcher:
+    """Search by meaning and words, with the calibration of the records that are there now if the
+    results are graded.
+    """
+    if is_graded:
+        more["calibration"] = calibrate(shelved.shelf.reader(), shelved.embedder)
+    return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, **more)
 
 
 def recommend(

@@ -75,17 +75,6 @@ def test_the_filters_of_one_catalogue_are_listed_with_bounds_units_and_few_value
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.row("N1", "N9")
-def test_the_ranges_of_several_catalogues_are_listed_with_their_bounds_where_there_is_room(
-    cellar: Shelved,
-) -> None:
-    described = search_tool(opened(cellar), opened(cellar, "other")).listed_schema["properties"][
-        "filters"
-    ]
-    entry = "wines, other: bought* 2019 to 2023, points* 88 to 91, colour, price* 9 to 18.5 euro"
-    assert described["description"].endswith(entry)
-
-
 def test_nothing_of_records_that_some_callers_may_not_see_is_in_the_list(cellar: Shelved) -> None:
     assert "900" not in str(search_tool(opened(cellar)).listed_schema)
     assert "rosé" not in str(search_tool(opened(cellar)).listed_schema)

@@ -4,19 +4,16 @@ from typing import Any
 
 import pytest
 
-from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import (
     IngestCounts,
     ListRows,
     Target,
     ingest_batch,
-    ingest_from_provider,
 )
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom_catalogues.papers.rows import MAPPING
-from support.ingesting import ListedRows
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P4")
@@ -27,11 +24,6 @@ BATCH = 4
 
 def papers(count: int) -> list[dict[str, Any]]:
     return [{"id": f"p{number}", "title": f"Paper {number}"} for number in range(count)]
-
-
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", BATCH)
 
 
 @pytest.fixture
@@ -68,24 +60,6 @@ def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
     ingest_batch([{"id": "x", "title": "Another"}], target)
     ingest_batch([], target)
     assert shelf.reader().count(WHOLE) == 7
-
-
-def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(
-    target: Target, shelf: MemoryShelf
-) -> None:
-    provider = ListedRows(papers(20), is_whole=False, breaks_after=14)
-    with pytest.raises(KeyboardInterrupt):
-        ingest_from_provider(provider, target)
-    provider.breaks_after = None
-    counts = ingest_from_provider(provider, target)
-    assert provider.starts[0] == 0
-    assert 8 <= provider.starts[1] < 14
-    assert counts.inserted + counts.duplicates == 20 - provider.starts[1]
-    assert shelf.reader().count(WHOLE) == 20
-    assert ingest_from_provider(provider, target) == IngestCounts(
-        inserted=0, duplicates=20, failed=0
-    )
-    assert provider.starts[2] == 0
 
 
 def test_the_same_list_has_the_same_name_and_another_has_another() -> None:

@@ -13,14 +13,6 @@ from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
 
 
-def test_a_record_as_declared_is_accepted(
-    anime_spec: CatalogueSpec, anime: Callable[..., Record]
-) -> None:
-    require_valid(
-        anime("a", episodes=12, alternatives=("b",), synopsis="x", tags=["space"]), anime_spec
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

@@ -84,18 +84,6 @@ def test_every_row_is_counted_once_and_in_the_right_place(bench: IngestBench) ->
     assert len(bench.records()) == 10
 
 
-def test_an_unchanged_source_writes_and_embeds_nothing_again(
-    bench: IngestBench, embedder: Any
-) -> None:
-    source = ListedRows([row(number) for number in range(10)])
-    bench.add(source)
-    change_no = bench.shelf.reader().change_no
-    report = bench.add(source)
-    assert (report.written, report.unchanged, report.embedded) == (0, 10, 0)
-    assert bench.shelf.reader().change_no == change_no
-    assert max(embedder.documents.values()) == 1
-
-
 def test_an_edited_cell_is_an_edit_where_ids_are_composed_and_rows_that_repeat_one_are_told_apart(
     anime_spec: Any,
 ) -> None:
@@ -286,18 +274,6 @@ def stopping_at(number: int) -> Callable[[IngestReport], None]:
 
 
 CHAPTERS = RowMapping(records_of=of_chapters)
-
-
-def test_a_row_that_is_gone_is_removed_and_nothing_else_is(
-    bench: IngestBench, embedder: Any
-) -> None:
-    bench.add(ListedRows([row(number) for number in range(10)]))
-    report = bench.add(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
-    assert (report.removed, report.written, report.unchanged, report.embedded) == (2, 0, 8, 0)
-    assert ids(bench) == sorted(f"mal-{number}" for number in range(10) if number not in (3, 7))
-    again = bench.add(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
-    assert (again.removed, again.unchanged) == (0, 8)
-    assert set(embedder.documents.values()) == {1}
 
 
 def test_more_rows_than_a_batch_can_be_gone_at_once(bench: IngestBench) -> None:

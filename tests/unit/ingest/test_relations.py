@@ -34,10 +34,6 @@ def shelf() -> MemoryShelf:
     return shelf
 
 
-def test_a_catalogue_in_which_everything_named_is_there_has_no_problem(shelf: MemoryShelf) -> None:
-    assert check_relations(shelf.reader(), SPEC) == []
-
-
 def test_what_is_named_and_not_there_is_told_by_relation(shelf: MemoryShelf) -> None:
     shelf.apply(
         [record(f"air {number}", "track", album_id=f"gone {number}") for number in range(7)]

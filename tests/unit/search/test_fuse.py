@@ -1,6 +1,7 @@
 """Fusion: what each arm found, side by side, becomes one score a record."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,43 +64,33 @@ def by_key(candidates: Candidates, scores: np.ndarray) -> dict[int, float]:
     return {int(key): float(score) for key, score in zip(candidates.keys, scores, strict=True)}
 
 
-def best_of(scores: Mapping[int, float]) -> int:
-    """Return the key of the best score."""
-    return max(scores, key=lambda key: scores[key])
-
-
 @pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_a_record_that_is_best_in_everything_has_the_score_one(fusion: Fusion) -> None:
     everything = found(
         words={1: 3.0}, near={1: 0.8}, names={1: 1.0}, known={1: 1.0}, named={1: 1.0}
     )
-    assert by_key(everything, STEPS[fusion](everything, QUERY, SPEC).scores())[1] == pytest.approx(
-        1.0
-    )
-    assert by_key(everything, STEPS[fusion](everything, None, SPEC).scores())[1] == pytest.approx(
-        1.0
-    )
+    for query in (QUERY, None):
+        (score,) = STEPS[fusion](everything, query, SPEC).scores()
+        assert score == pytest.approx(1.0)
 
 
 @pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
-def test_of_records_that_match_equally_the_one_of_which_more_is_known_comes_first(
-    fusion: Fusion,
+@pytest.mark.parametrize(
+    ("more", "spec", "first"),
+    [
+        ({"known": {1: 0.1, 2: 0.9}}, SPEC, 2),
+        ({"known": {1: 0.1, 2: 0.9}}, SearchSpec(known_weight=0.0), 1),
+        ({"named": {2: 1.0}}, SPEC, 2),
+    ],
+)
+def test_of_records_that_match_equally_the_better_known_or_with_the_named_values_comes_first(
+    fusion: Fusion, more: dict[str, Any], spec: SearchSpec, first: int
 ) -> None:
-    alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, known={1: 0.1, 2: 0.9})
-    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, SPEC).scores())) == 2
-    unweighed = SearchSpec(known_weight=0.0)
-    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, unweighed).scores())) == 1
-
-
-@pytest.mark.row("A4")
-@pytest.mark.parametrize("fusion", list(Fusion))
-def test_of_records_that_match_equally_the_one_with_the_values_that_are_named_comes_first(
-    fusion: Fusion,
-) -> None:
-    alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, named={2: 1.0})
-    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, SPEC).scores())) == 2
+    alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, **more)
+    scores = by_key(alike, STEPS[fusion](alike, QUERY, spec).scores())
+    assert max(scores, key=lambda key: scores[key]) == first
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))

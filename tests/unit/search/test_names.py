@@ -43,6 +43,13 @@ def resolved(stories: Any, asked: str, scope: Scope = WHOLE) -> NameChoice:
     return resolve_name(stories.shelf.reader(), stories.spec, asked, scope=scope)
 
 
+def meant_by(stories: Any, asked: str) -> tuple[str, NameChoice]:
+    """Return the id of the record that is meant by a name, and how it was found."""
+    choice = resolved(stories, asked)
+    assert choice.record is not None, choice
+    return choice.record.id, choice
+
+
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [
@@ -60,10 +67,8 @@ def resolved(stories: Any, asked: str, scope: Scope = WHOLE) -> NameChoice:
 def test_a_misspelt_partial_or_other_title_is_taken_for_the_right_one(
     stories: Any, asked: str, meant: str
 ) -> None:
-    choice = resolved(stories, asked)
-    assert choice.record is not None, choice
-    assert choice.record.id == meant
-    assert choice.asked == asked
+    record_id, choice = meant_by(stories, asked)
+    assert (record_id, choice.asked) == (meant, asked)
 
 
 @pytest.mark.parametrize(
@@ -76,24 +81,18 @@ def test_the_only_record_with_exactly_this_name_is_certain(stories: Any, asked: 
 
 
 def test_a_record_of_that_title_comes_before_one_that_has_it_as_another_name(stories: Any) -> None:
-    choice = resolved(stories, "Mushishi")
-    assert choice.record is not None
-    assert choice.record.id == "mushishi"
-    assert choice.by is MatchedBy.TITLE
-    assert choice.likeness == 1.0
+    record_id, choice = meant_by(stories, "Mushishi")
+    assert (record_id, choice.by, choice.likeness) == ("mushishi", MatchedBy.TITLE, 1.0)
 
 
-def test_the_others_with_the_same_name_are_told_apart_by_year_and_id(stories: Any) -> None:
+def test_the_others_with_the_same_name_are_told_apart_by_what_means_them_when_it_is_given_back(
+    stories: Any,
+) -> None:
     choice = resolved(stories, "Mushishi")
     assert choice.suggestions == ("Mushishi Zoku Shou (TV, 2001, remake), also called Mushishi",)
     assert choice.sureness < 0.95
-
-
-def test_a_suggestion_means_its_record_when_it_is_given_back(stories: Any) -> None:
-    (suggestion,) = resolved(stories, "Mushishi").suggestions
-    choice = resolved(stories, suggestion)
-    assert choice.record is not None
-    assert (choice.record.id, choice.by) == ("remake", MatchedBy.ID)
+    record_id, given_back = meant_by(stories, choice.suggestions[0])
+    assert (record_id, given_back.by) == ("remake", MatchedBy.ID)
 
 
 @pytest.mark.parametrize("asked", ["bebop", "stackroom://anime/bebop", "anime/bebop", " bebop "])
@@ -125,9 +124,8 @@ def test_of_records_with_one_name_the_best_known_is_taken_whatever_their_age(
             synopsis="A boy leaves his island to pass an examination. " * 20,
         ),
     )
-    choice = resolved(shelved, "Monster Hunt")
-    assert choice.record is not None
-    assert choice.record.id == "series"
+    record_id, choice = meant_by(shelved, "Monster Hunt")
+    assert record_id == "series"
     assert choice.suggestions == ("Monster Hunt Pilot (TV, 1998, pilot), also called Monster Hunt",)
 
 
@@ -184,9 +182,8 @@ def test_a_name_is_found_however_its_signs_are_typed(
     stories: Any, anime: Callable[..., Record], name: str, asked: str
 ) -> None:
     stories.put(anime("sign", title=name, year=2000))
-    choice = resolved(stories, asked)
-    assert choice.record is not None
-    assert (choice.record.id, choice.likeness) == ("sign", 1.0)
+    record_id, choice = meant_by(stories, asked)
+    assert (record_id, choice.likeness) == ("sign", 1.0)
 
 
 def test_a_title_that_may_not_be_seen_is_neither_chosen_nor_suggested(

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE
-from stackroom.search.evidence import calibrate
-from support.searching import ShelfSearcher
+from support.searching import ShelfSearcher, searcher_of
 
 pytestmark = pytest.mark.row("A4")
 
@@ -44,12 +42,7 @@ def searcher(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
             for name in OTHERS
         ),
     )
-    calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
-    return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration)
-
-
-def titles(searcher: ShelfSearcher, query: str, limit: int) -> list[str]:
-    return [str(hit.record.id) for hit in searcher.search(query, scope=WHOLE, limit=limit).hits]
+    return searcher_of(shelved, is_graded=True)
 
 
 def of_series(found: list[str]) -> int:
@@ -69,7 +62,7 @@ def test_a_description_finds_at_most_three_of_one_series_where_others_are_near(
             for name in OTHERS
         ),
     )
-    found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
+    found = searcher_of(shelved).ids(QUERY, limit=10)
     assert of_series(found) == 3
     assert found[0].startswith("Emberfall")
     assert len(found) == len(set(found)) == 10
@@ -77,7 +70,7 @@ def test_a_description_finds_at_most_three_of_one_series_where_others_are_near(
 
 @pytest.mark.parametrize("query", ["Emberfall 1", "emberfall"])
 def test_a_query_that_is_a_name_finds_the_whole_series(searcher: ShelfSearcher, query: str) -> None:
-    found = titles(searcher, query, 10)
+    found = searcher.ids(query, limit=10)
     assert of_series(found) > 3
 
 
@@ -90,12 +83,12 @@ def test_a_series_fills_the_page_where_nothing_else_is_near(
             for part in range(1, 31)
         )
     )
-    found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
+    found = searcher_of(shelved).ids(QUERY, limit=10)
     assert of_series(found) == len(found) == 10
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10, 11, 19, 25, 41])
 def test_a_longer_page_begins_as_a_shorter_one_does(searcher: ShelfSearcher, limit: int) -> None:
-    everything = titles(searcher, QUERY, 60)
+    everything = searcher.ids(QUERY, limit=60)
     assert len(everything) == len(set(everything)) == 42
-    assert titles(searcher, QUERY, limit) == everything[:limit]
+    assert searcher.ids(QUERY, limit=limit) == everything[:limit]

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.scope import WHOLE
 from stackroom.search.remote_reranker import RemoteReranker
 from stackroom.settings import RerankSettings
-from support.searching import ShelfSearcher
+from support.searching import searcher_of
 
 pytestmark = pytest.mark.row("A5")
 
@@ -108,19 +107,15 @@ def stories(shelved: Any, anime: Callable[..., Any]) -> Any:
     return shelved
 
 
-def ranked(searcher: ShelfSearcher, limit: int = 6) -> list[str]:
-    return [str(hit.record.id) for hit in searcher.search("robots", scope=WHOLE, limit=limit).hits]
-
-
 def test_the_first_hits_take_the_endpoint_s_order_and_the_scores_still_fall_with_the_rank(
     stories: Any, rerank_server: Any, reranker: RemoteReranker
 ) -> None:
     rerank_server.reply = cohere
-    plain = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
-    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
-    before = ranked(plain)
-    assert ranked(reranking) == [*reversed(before[:DEPTH]), *before[DEPTH:]]
-    scores = [hit.score for hit in reranking.search("robots", scope=WHOLE, limit=6).hits]
+    plain = searcher_of(stories)
+    reranking = searcher_of(stories, reranker=reranker)
+    before = plain.ids("robots")
+    assert reranking.ids("robots") == [*reversed(before[:DEPTH]), *before[DEPTH:]]
+    scores = [hit.score for hit in reranking.search("robots").hits]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -128,9 +123,9 @@ def test_a_short_page_is_chosen_from_as_many_hits_as_are_reranked(
     stories: Any, rerank_server: Any, reranker: RemoteReranker
 ) -> None:
     rerank_server.reply = cohere
-    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
-    assert ranked(reranking, limit=1) == before[DEPTH - 1 : DEPTH]
+    before = searcher_of(stories).ids("robots")
+    reranking = searcher_of(stories, reranker=reranker)
+    assert reranking.ids("robots", limit=1) == before[DEPTH - 1 : DEPTH]
 
 
 @pytest.mark.parametrize("timeout_s", [SHORT_TIMEOUT_S])
@@ -142,12 +137,10 @@ def test_without_an_answer_in_its_time_the_order_stays_and_the_search_says_so(
     rerank_server.reply = lambda _texts: b"?"
     if fault == "dead":
         rerank_server.die()
-    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
-    assert ranked(reranking) == before
-    assert "the reranker did not answer" in str(
-        reranking.search("robots", scope=WHOLE, limit=6).degraded
-    )
+    before = searcher_of(stories).ids("robots")
+    reranking = searcher_of(stories, reranker=reranker)
+    assert reranking.ids("robots") == before
+    assert "the reranker did not answer" in str(reranking.search("robots").degraded)
 
 
 @pytest.mark.parametrize(("status", "told"), [(503, "answered 503"), (401, "answered 401")])

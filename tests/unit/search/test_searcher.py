@@ -10,12 +10,12 @@ import pytest
 from stackroom.catalogue.spec import Fusion, SearchSpec
 from stackroom.model.hits import Evidence, MatchType, SearchMode
 from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Embedding, Put
-from support.searching import ShelfSearcher, first_hits
+from support.searching import ShelfSearcher, first_hits, searcher_of
 
 
 @pytest.fixture
@@ -34,19 +34,7 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
 
 @pytest.fixture
 def searcher(stories: Any) -> ShelfSearcher:
-    return ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
-
-
-def ids(searcher: ShelfSearcher, text: str, scope: Scope = WHOLE, limit: int = 10) -> list[str]:
-    return [str(hit.record.id) for hit in searcher.search(text, scope=scope, limit=limit).hits]
-
-
-@pytest.mark.row("A4")
-def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: ShelfSearcher) -> None:
-    page = searcher.search("pilots among stars", scope=WHOLE, limit=10)
-    assert page.mode is SearchMode.HYBRID
-    assert page.degraded == ""
-    assert page.hits[0].record.id == "Star Pilots"
+    return searcher_of(stories)
 
 
 @pytest.mark.row("A4")
@@ -57,15 +45,15 @@ def test_a_mood_finds_the_records_that_have_its_tags_and_not_those_with_its_word
         anime("Tea House", synopsis="Tea and rain.", tags=["iyashikei"]),
         anime("Mud", synopsis="A cosy trench, a war."),
     )
-    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
-    (hit,) = searcher.search("cosy anime", scope=WHOLE, limit=1).hits
+    searcher = searcher_of(stories)
+    (hit,) = searcher.search("cosy anime", limit=1).hits
     assert (hit.record.id, hit.score > 0.6) == ("Tea House", True)
-    assert ids(searcher, "not cosy")[0] == "Mud"
+    assert searcher.ids("not cosy")[0] == "Mud"
 
 
 @pytest.mark.row("A2")
 def test_without_an_embedder_the_search_goes_by_words_and_says_so(stories: Any) -> None:
-    page = ShelfSearcher(shelf=stories.shelf).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=stories.shelf).search("bread")
     assert page.mode is SearchMode.FTS_ONLY
     assert page.degraded == "no embedder is configured"
     assert {hit.match_type for hit in page.hits} == {MatchType.FTS}
@@ -81,9 +69,7 @@ def test_vectors_of_another_model_are_never_compared(
     stories: Any, new_embedder: Callable[[ModelId], Any], other: ModelId
 ) -> None:
     stranger = new_embedder(other)
-    page = ShelfSearcher(shelf=stories.shelf, embedder=stranger).search(
-        "bread", scope=WHOLE, limit=10
-    )
+    page = ShelfSearcher(shelf=stories.shelf, embedder=stranger).search("bread")
     assert page.mode is SearchMode.FTS_ONLY
     assert str(other) in (page.degraded or "")
     assert stranger.queries == []
@@ -98,7 +84,7 @@ def test_the_total_is_how_many_records_have_evidence(
     stories: Any, searcher: ShelfSearcher, query: str, has_vectors: bool
 ) -> None:
     asked = searcher if has_vectors else ShelfSearcher(shelf=stories.shelf)
-    page = asked.search(query, scope=WHOLE, limit=10)
+    page = asked.search(query)
     assert page.total_matches == sum(hit.label is not None for hit in page.hits)
     assert (page.total_matches > 0) == (page.evidence is not Evidence.NONE)
 
@@ -108,10 +94,8 @@ def test_the_total_does_not_depend_on_how_many_hits_are_asked_for(
     stories: Any, anime: Callable[..., Record]
 ) -> None:
     stories.put(*(anime(f"Loaf {number}", synopsis="Bread, again.") for number in range(20)))
-    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
-    totals = {
-        searcher.search("bread", scope=WHOLE, limit=limit).total_matches for limit in (1, 3, 20)
-    }
+    searcher = searcher_of(stories)
+    totals = {searcher.search("bread", limit=limit).total_matches for limit in (1, 3, 20)}
     assert len(totals) == 1
     assert totals.pop() >= 20
 
@@ -138,10 +122,7 @@ def test_a_part_of_a_name_in_another_script_finds_it_first(
             for number in range(others)
         ),
     )
-    assert (
-        ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), part, limit=3)[0]
-        == "Sought"
-    )
+    assert searcher_of(shelved).ids(part, limit=3)[0] == "Sought"
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
@@ -151,21 +132,19 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
     shelved.put(
         *(anime(name, title="Same", synopsis="The same words.") for name in ("c", "a", "d", "b"))
     )
-    searcher = ShelfSearcher(
-        shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(fusion=fusion)
-    )
+    searcher = searcher_of(shelved, override=SearchSpec(fusion=fusion))
     if fusion is Fusion.BLEND:
-        assert ids(searcher, "same words") == ["a", "b", "c", "d"]
-        assert ids(searcher, "same words", limit=2) == ["a", "b"]
+        assert searcher.ids("same words") == ["a", "b", "c", "d"]
+        assert searcher.ids("same words", limit=2) == ["a", "b"]
     else:
         # ranks have no ties; rankings break theirs by key
-        assert ids(searcher, "same words") == ["c", "a", "d", "b"]
+        assert searcher.ids("same words") == ["c", "a", "d", "b"]
 
 
 def test_a_query_with_broken_characters_reaches_the_embedder_clean(
     stories: Any, searcher: ShelfSearcher
 ) -> None:
-    searcher.search("bread \udcff\x00 \u202e butter", scope=WHOLE, limit=1)
+    searcher.search("bread \udcff\x00 \u202e butter", limit=1)
     stories.embedder.queries[-1].encode()
     assert "\x00" not in stories.embedder.queries[-1]
 
@@ -179,13 +158,10 @@ def test_a_search_for_many_hits_ranks_like_one_that_looks_at_every_record(
         *(anime(f"S{n}", synopsis=" ".join(generator.choices(words, k=9))) for n in range(60))
     )
     few, all_of_them = (
-        ShelfSearcher(
-            shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(depth=depth)
-        )
-        for depth in (10, 60)
+        searcher_of(shelved, override=SearchSpec(depth=depth)) for depth in (10, 60)
     )
     query = "pilots race for bread"
-    assert ids(few, query, limit=20) == ids(all_of_them, query, limit=20)
+    assert few.ids(query, limit=20) == all_of_them.ids(query, limit=20)
 
 
 # While vectors are still to come
@@ -200,7 +176,7 @@ def half_embedded(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
     )
     late = anime("Lighthouse Keepers", synopsis="Two keepers mend a lighthouse in a storm.")
     shelved.shelf.apply([Put(record=late, embedding=Embedding(digest=b"late"))])
-    return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder)
+    return searcher_of(shelved)
 
 
 @pytest.mark.row("N12")
@@ -212,7 +188,7 @@ def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_sp
         half_embedded,
         override=half_embedded.shelf.spec.search.model_copy(update={"fusion": fusion}),
     )
-    page = searcher.search("keepers of a lighthouse among stars", scope=WHOLE, limit=3)
+    page = searcher.search("keepers of a lighthouse among stars", limit=3)
     assert page.hits[0].record.id == "Lighthouse Keepers"
     assert page.hits[0].match_type is MatchType.FTS
     assert page.mode is SearchMode.HYBRID
@@ -222,7 +198,7 @@ def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_sp
 def test_a_search_says_which_part_of_the_records_can_be_found_by_meaning(
     half_embedded: ShelfSearcher,
 ) -> None:
-    page = half_embedded.search("stars", scope=WHOLE, limit=3)
+    page = half_embedded.search("stars", limit=3)
     assert page.degraded == "66 % of the records can be found by meaning so far"
 
 

@@ -1,30 +1,21 @@
 """A file's content, plain and compressed, whole and broken."""
 
-import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stackroom.errors import InputError
 from stackroom.sources.compressed import find_compressed, open_decompressed, require_file
-from stackroom.zstd import zstd
+from support.reading import PACKED, PACKERS, written
 
 pytestmark = pytest.mark.row("N1")
 
 CONTENT = "käse 日本\n".encode() * 20_000
-PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstd.compress, ".gz": gzip.compress}
 
 
 def read(path: Path) -> bytes:
     with open_decompressed(path) as file:
         return file.read()
-
-
-def written(folder: Path, name: str, content: bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
 
 
 def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:
@@ -35,7 +26,7 @@ def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:
     assert find_compressed(tmp_path / "a.csv") == plain
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", PACKED)
 def test_several_packed_parts_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     packed = PACKERS[suffix](CONTENT)
     assert read(written(tmp_path, f"a{suffix}", packed + packed)) == CONTENT * 2

@@ -1,8 +1,6 @@
 """Which source a location names, and what is said of those that name none."""
 
-import gzip
 import io
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,16 +17,10 @@ from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import ENDINGS, open_source
 from stackroom.sources.port import RowSource
-from stackroom.zstd import zstd
+from support.reading import PACKED, PACKERS
 from support.spreadsheets import write_ods, write_xls, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".zst": zstd.compress,
-}
 
 
 LINES = b'{"title": "Bread"}\n{"title": "Salt"}\n'
@@ -75,7 +67,7 @@ def test_every_ending_is_read_plain_and_packed_in_any_case(
     assert source.count_rows() in (2, None)
 
 
-@pytest.mark.parametrize("packing", [".gz", ".zst"])
+@pytest.mark.parametrize("packing", PACKED)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_refused_by_name(
     tmp_path: Path, ending: str, packing: str
@@ -164,7 +156,7 @@ def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_o
         open_rows(PACKAGES.get(spec_name), location)
 
 
-@pytest.mark.parametrize("packing", [one for one in PACKERS if one])
+@pytest.mark.parametrize("packing", PACKED)
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet", "a.db", "a.ods"])
 def test_a_compressed_file_is_bounded_by_what_it_unpacks_to(
     tmp_path: Path, name: str, packing: str, monkeypatch: pytest.MonkeyPatch

@@ -1,9 +1,7 @@
 """Rows from SQLite: the main table, what its keys point at, queries, and files that are broken."""
 
-import gzip
 import hashlib
 import tempfile
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ from stackroom.errors import InputError
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.relations import MOST_VALUES
 from stackroom.sources.sqlite_rows import SqliteRows
-from stackroom.zstd import zstd
-from support.reading import told, written
+from support.reading import PACKED, PACKERS, told, written
 
 pytestmark = pytest.mark.row("N1")
 
@@ -32,7 +29,6 @@ INSERT INTO book VALUES (10, 'On engines and their many uses', 1, 9.5),
                         (13, 'Nor this, which is as long', NULL, 1);
 INSERT INTO book_author SELECT value, value FROM generate_series(1, 500);
 """
-PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstd.compress, ".gz": gzip.compress}
 
 
 def made(folder: Path, sql: str, name: str = "a.sqlite") -> Path:
@@ -490,7 +486,7 @@ def test_what_another_process_has_only_logged_yet_is_read_too(tmp_path: Path) ->
         assert [row["title"] for row in values(SqliteRows(path))][-1] == "new"
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", PACKED)
 def test_a_packed_database_is_read_from_a_copy_that_goes_with_the_source(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

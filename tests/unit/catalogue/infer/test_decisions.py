@@ -74,19 +74,6 @@ def test_codes_that_are_another_in_every_row_identify_them(name: str, values: li
 # --- titles
 
 
-def test_a_name_that_repeats_gets_a_second_part() -> None:
-    kinds = ["Bar stool", "Bar table", "Bench", "Chair", "Desk"]
-    rows = [
-        {"name": f"NAME{number % 8}", "description": kinds[number // 8]} for number in range(40)
-    ]
-    spec, inferred = infer(rows)
-    assert inferred.fields[0].template == "{name}, {description}"
-    assert inferred.fields[0].reason.startswith(
-        "composed, since 'name' alone tells 20 % of the rows apart"
-    )
-    assert titles_of(spec, rows)[0] == "NAME0, Bar stool"
-
-
 def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
     rows = [{"name": "a", "year": 1990}, {"name": "b", "year": 1991}]
     spec, _ = infer(rows, choices=Choices(title="{Name} ({year})"))
@@ -126,17 +113,6 @@ def test_a_popularity_is_told_by_its_name(name: str, is_popularity: bool) -> Non
 
 
 # --- types
-
-
-def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not() -> None:
-    lists = [
-        f"Ann Lee{number % 4}, Bob Ray{number % 3}" if number % 2 else f"Ann Lee{number % 4}"
-        for number in range(20)
-    ]
-    spec, _ = infer(column_of(lists, "authors"))
-    assert (spec.fields["authors"].type, spec.fields["authors"].split) == (FieldType.TEXTS, ",")
-    surnames = [f"Lee{number % 7}, Ann" for number in range(20)]
-    assert infer(column_of(surnames, "author"))[0].fields["author"].type is FieldType.TEXT
 
 
 def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
