@@ -95,23 +95,6 @@ def test_the_taxonomy_is_searched_by_synonyms_and_misspellings_too(
     assert [one["value"] for one in shape["tags"]] == [tag]
 
 
-@pytest.mark.row("A6")
-def test_recommendations_come_in_the_fixed_shape_with_each_signal(sample: Any) -> None:
-    answer = sample.structured("recommend_similar", titles=["Cowboy Bebop", "Mushishi"])
-    assert len(answer["recommendations"]) == 8
-    for one in answer["recommendations"]:
-        assert set(one["signals"]) == {"semantic", "taxonomy", "temporal", "format"}
-        assert all(0 <= value <= 1 for value in (*one["signals"].values(), one["similarityScore"]))
-        parts = one["signals"]
-        blended = (
-            0.5 * parts["semantic"]
-            + 0.2 * parts["taxonomy"]
-            + 0.15 * (parts["temporal"] + parts["format"])
-        )
-        assert one["similarityScore"] == pytest.approx(blended, abs=2e-4)
-    assert answer["tasteCentroid"]
-
-
 @pytest.mark.row("A7")
 def test_what_was_understood_of_the_preferences_is_returned(sample: Any) -> None:
     answer = sample.structured(

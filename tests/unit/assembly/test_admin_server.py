@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.tools.operation import Call, identity_of
 from stackroom.tools.toolbox import Toolbox
+from support.libraries import add_package
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -43,12 +42,6 @@ def server(app: App) -> Iterator[AdminServer]:
         server.stop()
 
 
-def add_music(app: App, location: Path, name: str) -> None:
-    rows = open_rows(PACKAGES.get("music"), str(location))
-    recipe = package_recipe(PACKAGES.get("music"))
-    add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
-
-
 def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to(
     tmp_path: Path, music: Path
 ) -> None:
@@ -66,7 +59,7 @@ def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to
     assert downloads <= names(
         App(bare.model_copy(update={"sections": {"downloads": {"folder": str(music)}}}))
     )
-    add_music(filled, music, "songs")
+    add_package(filled, "music", music, name="songs")
     assert downloads <= names(filled)
 
 

@@ -61,25 +61,6 @@ def find(gate: Gate, catalogue: str, query: str) -> list[str]:
     return [hit["title"] for hit in answer.structured["results"]]
 
 
-def test_a_catalogue_removed_renamed_or_put_back_by_another_process_is_followed_without_complaint(
-    app: App, build: Callable[..., None]
-) -> None:
-    build("plays", "Hamlet")
-    gate = app.build_gate(["films", "plays"])
-    elsewhere = Library(app.library.folder)
-    elsewhere.set_aside("plays", now=time.time())
-    assert gate.refresh()
-    assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
-    elsewhere.put_back("plays")
-    assert gate.refresh()
-    assert find(gate, "plays", "hamlet") == ["Hamlet"]
-    gate = app.build_gate()
-    elsewhere.rename("plays", "stage", now=time.time())
-    assert gate.refresh()
-    assert (names_in(gate), app.catalogue_problems()) == (["films", "stage"], {})
-    assert find(gate, "stage", "hamlet") == ["Hamlet"]
-
-
 def test_a_catalogue_that_is_removed_while_it_is_being_opened_leaves_the_others_as_they_are(
     app: App, build: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

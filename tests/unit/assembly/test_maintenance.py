@@ -14,7 +14,7 @@ import pytest
 from stackroom.analytics.events import Event, EventKind, EventLog
 from stackroom.assembly import builtin_jobs
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.assembly.builtin_jobs import (
     MaintainedLibrary,
     Source,
@@ -25,7 +25,6 @@ from stackroom.assembly.builtin_jobs import (
     refresh_from_source,
 )
 from stackroom.assembly.serving import ToolChoice
-from stackroom.background.background import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.errors import InputError, ModelError, StorageError, UnavailableError
@@ -35,14 +34,13 @@ from stackroom.jobs.job import JobContext, RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.library import LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
-from stackroom.packages import PACKAGES
 from stackroom.packs.update import ReleaseReport
 from stackroom.settings import EmbeddingSettings, Settings
-from stackroom.shelf.port import Checkpoint, Problem, never_stop
+from stackroom.shelf.port import never_stop
 from stackroom.sources.location import ReadOptions
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
-from support.libraries import add_rows
+from support.libraries import add_package, add_rows
 from support.packs import install_pack
 
 pytestmark = pytest.mark.row("Z9")
@@ -85,15 +83,7 @@ def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
     """
     app = App(Settings(home=tmp_path / "home", offline=True))
     add_rows(app, films, SPEC)
-    rows = open_rows(PACKAGES.get("documents"), str(notes))
-    add_catalogue(
-        app,
-        rows,
-        recipe=package_recipe(PACKAGES.get("documents")),
-        name="notes",
-        progress=lambda _report: None,
-        embed=False,
-    )
+    add_package(app, "documents", notes, name="notes")
     yield app
     app.close()
 
@@ -111,10 +101,6 @@ def run(name: str, maintained: MaintainedLibrary, context: JobContext | None = N
     (spec,) = (one for one in list_builtin_jobs(maintained) if one.name == name)
     spec.body(context)
     return context.report().output
-
-
-def check_index(app: App, checkpoint: Checkpoint = never_stop) -> list[Problem]:
-    return list(app.open_catalogue("films").shelf.check(checkpoint=checkpoint))
 
 
 def search(app: App, catalogue: str = "films") -> Callable[[str], list[str]]:
@@ -200,24 +186,6 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
     with pytest.raises(InputError):
         refresh_from_source(app, source, lambda _rows: None)
     assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
-
-
-def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(app: App, films: Path) -> None:
-    films.write_text("title\n" + "".join(f"Film {number}\n" for number in range(2000)))
-    context = JobContext()
-    source = next(one for one in list_sources(app) if not one.is_folder)
-
-    def rows_read(count: int) -> None:
-        if count > 500:
-            context.stop()
-        context.check_stopped()
-
-    with pytest.raises(TaskStopped):
-        refresh_from_source(app, source, rows_read)
-    assert check_installed(app, "films", never_stop) == []
-    assert search(app)("heat") == ["Heat"]
-    assert refresh_from_source(app, source, lambda _rows: None).rows == 2000
-    assert check_index(app) == []
 
 
 def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(
@@ -378,27 +346,17 @@ def test_a_catalogue_of_another_model_is_not_refreshed(embedded: App) -> None:
     other.close()
 
 
-def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(
-    app: App, maintained: MaintainedLibrary
+@pytest.mark.parametrize("damaged", ["installed.json", "store.toml"])
+def test_a_catalogue_whose_marker_or_place_is_damaged_is_told_and_the_others_are_backed_up(
+    app: App, maintained: MaintainedLibrary, damaged: str
 ) -> None:
-    (app.library.get_installed("films").folder / "installed.json").write_text("{")
+    (app.library.get_installed("films").folder / damaged).write_text("{")
     assert maintained.list_catalogues() == ["films", "notes"]
-    with pytest.raises(StorageError, match=r"installed.json is damaged"):
+    with pytest.raises(StorageError, match=damaged):
         check_installed(app, "films", never_stop)
-    (note,) = plan_backup(maintained.app, maintained.control).notes
-    assert note.startswith("'films' is not in it: ")
-
-
-def test_a_catalogue_whose_database_is_named_by_a_damaged_file_keeps_no_other_from_being_backed_up(
-    maintained: MaintainedLibrary,
-) -> None:
-    (maintained.app.library.get_installed("films").folder / "store.toml").write_text("{")
     plan = plan_backup(maintained.app, maintained.control)
-    assert [
-        note
-        for note in plan.notes
-        if note.startswith("'films' is not in it: ") and "store.toml" in note
-    ]
+    (note,) = plan.notes
+    assert (note.startswith("'films' is not in it: "), damaged in note) == (True, True)
     assert {
         item.name.split("/")[1] for item in plan.items if item.name.startswith("catalogues/")
     } == {"notes"}

@@ -17,14 +17,12 @@ from stackroom.assembly.builtin_jobs import build_context, build_server_parts, l
 from stackroom.cli.host import AdminServer
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, NotFoundError
-from stackroom.gate.gate import Gate
 from stackroom.ingest.pipeline import IngestRequest
 from stackroom.jobs.job import JobContext
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.packages import GROUP, PackageRegistry
 from stackroom.settings import Settings
-from stackroom.tools.toolbox import Toolbox
 
 DECLARATION = """
 name = "games"
@@ -125,15 +123,6 @@ def server(app: App, control: Control) -> Iterator[AdminServer]:
     server = AdminServer(app, control)
     yield server
     server.stop()
-
-
-def test_a_packages_tools_and_jobs_are_among_those_of_the_server(
-    server: AdminServer, control: Control
-) -> None:
-    assert "games.lend" in {tool.name for tool in server.tools.tools}
-    gate = Gate(Toolbox(server.tools.tools), office=server.office)
-    answer = gate.call(LOCAL_USER, "jobs.action", {"action": "trigger", "job_id": "count_games"})
-    assert "count_games" in answer.text
 
 
 def test_a_packages_tables_are_created_and_its_job_writes_to_them(

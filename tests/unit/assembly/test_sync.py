@@ -14,19 +14,17 @@ import filelock
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.sync import publish_catalogue, sync_place
 from stackroom.errors import BusyError, StorageError
 from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.scope import WHOLE
-from stackroom.packages import PACKAGES
 from stackroom.settings import CollectionSettings, Settings
 from stackroom.sources.collections import PlaceState
 from support.games import GAMES_SPEC
 from support.late import LateModule, require_lance
-from support.libraries import add_rows
+from support.libraries import add_package, add_rows
 
 require_lance()
 lancedb = LateModule("lancedb")
@@ -59,12 +57,7 @@ class Site:
     def publish_notes(self, name: str = "notes") -> None:
         (self.folder / "notes").mkdir(exist_ok=True)
         (self.folder / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
-        package = PACKAGES.get("documents")
-        source = package.open_rows(str(self.folder / "notes"))
-        recipe = package_recipe(package)
-        add_catalogue(
-            self.here, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False
-        )
+        add_package(self.here, "documents", self.folder / "notes", name=name)
         self.publish(name)
 
     def publish(self, name: str) -> None:

@@ -60,20 +60,6 @@ def test_a_table_of_ones_own_is_understood_built_and_searched(
     }
 
 
-def test_a_column_that_was_renamed_is_told_when_its_field_comes_out_empty(
-    books: Path, run: Run
-) -> None:
-    first = run(f"add '{books}' --yes --no-embed")
-    assert "note:" not in first.out
-    books.write_text(BOOKS.replace("My Rating", "Score"))
-    note = (
-        "no row has a column for these fields: 'my_rating' (from 'My Rating'); no field takes these"
-        " columns: 'Score'"
-    )
-    assert f"note: {note}\n" in run(f"add '{books}' --no-embed").out
-    assert run(f"add '{books}' --no-embed --json").json["notes"] == [note]
-
-
 def test_somebody_at_a_terminal_is_asked(books: Path, run_typing: Run, run: Run) -> None:
     refused = run_typing(f"add '{books}' --no-embed", "n\n")
     assert "Build it?" in refused.out

@@ -124,10 +124,12 @@ def test_what_waits_for_vectors_is_embedded_by_a_command_and_counted(
     for name, value in embedding_server.environment().items():
         monkeypatch.setenv(name, value)
     table = tmp_path / "films.csv"
-    table.write_text("name,story\nHeat,a robbery in the city\nRonin,a briefcase that many want\n")
+    rows = [f"Film {number},a robbery in city {number}" for number in range(40)]
+    table.write_text("\n".join(["name,story", *rows]))
     assert run(f"add {table} --name films --yes --no-embed").code == 0
-    assert run("embed films --status --json").json == {"waiting": 2}
-    assert run("embed films --json").json == {"embedded": 2, "waiting": 0}
+    assert run("embed films --status --json").json == {"waiting": 40}
+    assert run("embed films --json").json == {"embedded": 40, "waiting": 0}
+    assert (home / "catalogues" / "films" / "calibration.json").is_file()
     again = run("embed films")
     assert (again.code, again.out.splitlines()) == (
         0,

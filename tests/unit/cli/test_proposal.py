@@ -83,14 +83,6 @@ def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run:
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in run("spec show ferries").out
 
 
-def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run: Run) -> None:
-    ran = run(f"add {ferries} --no-embed --yes --title '{{From}} – {{to}}, {{ship}}'")
-    assert "title: '{from} – {to}, {ship}'" in ran.out
-    (ferry,) = find_records("ferries", "Clansman")
-    assert ferry["title"] == "Oban – Coll, Clansman"
-    assert ferry["ship"] == "Clansman"
-
-
 def test_rows_that_are_one_thing_are_grouped_and_shown_as_one(
     tmp_path: Path, find_records: Run, run: Run
 ) -> None:
@@ -125,24 +117,3 @@ def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_ha
     run(f"add {path} --yes --no-embed --type 'grape=tag[]'")
     (wine,) = find_records("wines", "ormes")
     assert [grape["value"] for grape in wine["grape"]] == ["Merlot", "Malbec"]
-
-
-@pytest.mark.row("N19")
-def test_the_proposal_counts_the_cells_that_it_reads_as_the_report_does_after_the_build(
-    tmp_path: Path, run: Run
-) -> None:
-    lines = [
-        f"ship {number};{number + 1},5{number} t;<b>Nr</b> {number};3.{number + 1}.1999"
-        for number in range(8)
-    ]
-    (tmp_path / "ships.csv").write_text(
-        "\n".join(["name;weight;mark;built", *lines, "raft;n/a;none;2001-02-03"])
-    )
-    told = run(f"add {tmp_path / 'ships.csv'} --yes --no-embed").out.splitlines()
-    read = [line.removeprefix("note: ") for line in told if "cells read as" in line]
-    assert [line.partition(" (")[0] for line in read] == 2 * [
-        "cells read as a date: built 8",
-        "cells read as a number: weight 8",
-        "cells read as missing: weight 1",
-        "cells read as text without its markup: mark 8",
-    ]

@@ -99,10 +99,9 @@ def test_a_file_is_one_document_and_its_passages() -> None:
     [
         ("# Heading\n\ntext", "Stated", "Heading", ("Heading",)),
         ("## Second\n\ntext", "Stated", "Stated", ("Stated", "Second")),
-        ("just text", "", "my file", ("my file",)),
     ],
 )
-def test_the_title_is_the_first_heading_or_stated_or_the_file_s_name_and_stands_over_the_headings(
+def test_the_title_is_the_first_heading_or_stated_and_stands_over_the_headings(
     text: str, stated: str, title: str, headings: tuple[str, ...]
 ) -> None:
     document, passage = records(path="a/my file.txt", text=text, title=stated, tags=["x"])
@@ -151,17 +150,6 @@ def test_a_renamed_file_moves_and_nothing_is_embedded_again(folder: Path, app: A
     report = add(app, folder)
     assert (report.written, report.removed, report.embedded) == (3, 3, 0)
     assert {"b/drei.md", "b/drei.md#1", "b/drei.md#2"} <= ids(app)
-
-
-def test_a_file_that_cannot_be_read_is_left_out_with_its_reason_and_the_rest_goes_on(
-    folder: Path, app: App
-) -> None:
-    (folder / "a/broken.pdf").write_bytes(b"%PDF-1.4 nothing")
-    (folder / "bad.docx").write_bytes(b"no zip")
-    report = add(app, folder)
-    assert (report.rows, report.written, report.rejected) == (7, 15, 2)
-    assert [place for place, _ in report.rejects] == ["bad.docx", "a/broken.pdf"]
-    assert "PDF" in dict(report.rejects)["a/broken.pdf"]
 
 
 @pytest.mark.parametrize(

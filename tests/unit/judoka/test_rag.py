@@ -41,9 +41,7 @@ def test_validate_checks_and_prints_the_hit_rate(at_rag: None, run: Run) -> None
 def test_validate_fails_under_its_threshold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    noise = [
-        {"id": str(number), "text": f"zebra {number}", "qaContext": "zebra"} for number in range(20)
-    ]
+    noise = [{"id": str(n), "text": f"zebra {n}", "qaContext": "zebra"} for n in range(20)]
     files = tmp_path / "files"
     files.mkdir()
     card = {"id": 1, "firstname": "Kenji", "surname": "Tanaka", "stats": {"power": 9}}

@@ -170,17 +170,14 @@ def test_country_and_code_are_filled_in_from_each_other(small_files: Path) -> No
         ("−73 kg", "-73", 73),
         ("81", "-81", 81),
         ("+78kg", "+78", 79),
+        ("open", "open", None),
     ],
 )
 def test_a_weight_class_has_a_limit_in_kilograms(
-    written: str, normalised: str, weight: float
+    written: str, normalised: str, weight: float | None
 ) -> None:
     assert normalised_class(written) == normalised
     assert weight_of(normalised) == weight
-
-
-def test_what_is_no_weight_class_has_no_limit() -> None:
-    assert weight_of("open") is None
 
 
 def test_a_card_has_its_average_its_strengths_and_a_code(small_files: Path) -> None:
@@ -209,14 +206,7 @@ def test_a_card_has_its_average_its_strengths_and_a_code(small_files: Path) -> N
 def test_a_card_that_cannot_be_read_is_refused_with_the_reason(
     changes: dict[str, Any], says: str
 ) -> None:
-    row = {
-        "id": 1,
-        "firstname": "A",
-        "surname": "B",
-        "stats": {"power": 1},
-        "rarity": "Epic",
-        **changes,
-    }
+    row = {"id": 1, "firstname": "A", "surname": "B", "stats": {"power": 1}, **changes}
     with pytest.raises(InputError) as refused:
         records_of(row)
     assert says in refused.value.message

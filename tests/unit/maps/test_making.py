@@ -135,7 +135,6 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "SMALL", 10)
-    monkeypatch.setattr(making, "SMALL", 10)
     map_of(home).unlink()
     asked: list[str] = []
     with closing(open_app(home)) as app:

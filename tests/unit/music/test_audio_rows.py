@@ -190,7 +190,7 @@ def test_what_is_inside_a_file_is_a_cover_only_if_it_looks_like_a_picture(audio:
 
 
 def test_only_files_that_changed_are_read_again(audio: Any) -> None:
-    for name in ("a.mp3", "b.flac", "c.ogg"):
+    for name in ("a.mp3", "b.flac"):
         audio.add(name, title=name)
     (audio.path / "bad.mp3").write_bytes(b"nothing that can be played" * 9)
     ledger = Ledger()
@@ -202,16 +202,14 @@ def test_only_files_that_changed_are_read_again(audio: Any) -> None:
         return {row.place: row for row in source.iter_rows()}
 
     first = scan()
-    assert sorted(audio.read) == ["a.mp3", "b.flac", "bad.mp3", "c.ogg"]
-    assert scan() == first
-    assert audio.read == []
+    assert sorted(audio.read) == ["a.mp3", "b.flac", "bad.mp3"]
+    assert (scan(), audio.read) == (first, [])
     audio.retag("b.flac", title="another title")
     assert scan()["b.flac"].values["title"] == "another title"
     assert audio.read == ["b.flac"]
     (audio.path / "a.mp3").unlink()
-    assert set(scan()) == {"b.flac", "bad.mp3", "c.ogg"}
-    assert audio.read == []
-    assert {place for _, place, _ in ledger.list_readings()} == {"b.flac", "bad.mp3", "c.ogg"}
+    assert (set(scan()), audio.read) == ({"b.flac", "bad.mp3"}, [])
+    assert {place for _, place, _ in ledger.list_readings()} == {"b.flac", "bad.mp3"}
     ledger.close()
 
 

@@ -77,11 +77,6 @@ def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(
     audio.add("3.mp3", title="Song 3", artist="Ann", album="Songs", genre="Folk")
     assert home.add(audio.path).written == 3
     assert {one["name"] for one in everything(home).values()} == {"Bob", "Ann", "Songs", "Song 3"}
-    track = home.ask("get", query_type="track", id="Song 3")
-    assert [[one["name"] for one in track[kind]["items"]] for kind in ("artists", "albums")] == [
-        ["Ann"],
-        ["Songs"],
-    ]
 
 
 def test_a_new_track_has_the_name_that_its_artist_was_given_by_hand(audio: Any, home: Any) -> None:
@@ -122,22 +117,16 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
 def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(
     audio: Any, home: Any
 ) -> None:
-    for number in (1, 2):
-        audio.add(
-            f"a/{number}.mp3",
-            title=f"Song {number}",
-            artist="Ann",
-            album="Songs",
-            albumartist="Ann",
-        )
-    audio.add("b/3.mp3", title="Song 3", artist="Bob", album="Other", albumartist="Bob")
+    for place, artist in (("a/1", "Ann"), ("a/2", "Ann"), ("b/3", "Bob")):
+        said = {"artist": artist, "albumartist": artist, "album": f"{artist}'s"}
+        audio.add(f"{place}.mp3", title=f"Song {place}", **said)
     home.add(audio.path)
     shutil.rmtree(audio.path / "b")
     shutil.move(audio.path / "a", audio.path / "c")
     before = everything(home)
     home.add(audio.path)
     after = everything(home)
-    assert {one.get("name") for one in after.values()} == {"Ann", "Songs", "Song 1", "Song 2"}
+    assert {one.get("name") for one in after.values()} == {"Ann", "Ann's", "Song a/1", "Song a/2"}
     assert set(after) <= set(before)
     assert {one["file"] for one in after.values() if "file" in one} == {"c/1.mp3", "c/2.mp3"}
 

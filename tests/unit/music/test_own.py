@@ -72,10 +72,6 @@ def test_a_playlist_keeps_its_order_and_is_changed_and_deleted_by_id_or_name(own
             "not track",
         ),
         ({"kind": "playlist", "fields": {"name": "x", "tracks": [1]}}, "'tracks' must be a list"),
-        (
-            {"kind": "playlist", "fields": {"name": "x", "about": "piano"}},
-            "a playlist has no 'about'; it has: name, tracks",
-        ),
         ({"kind": "playlist", "fields": {"name": "x"}, "preview": True}, "at once"),
         ({"kind": "playlist", "id": "gone", "action": "delete"}, "yours: none"),
     ],

@@ -64,10 +64,6 @@ def music_server(app: App, music: Path) -> Iterator[MusicServer]:
         yield MusicServer(control=control, albums=albums, downloads=downloads)
 
 
-def add_music(app: App, location: Path, name: str) -> None:
-    add_package(app, "music", location, name=name)
-
-
 def asked_for(music_server: MusicServer) -> Download:
     """Return a download that ann asked for."""
     request = DownloadRequest(provider="url", url="https://music.example.org/a.json")
@@ -89,11 +85,11 @@ def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
     elsewhere: Path,
     tagged_wav: Callable[..., bytes],
 ) -> None:
-    add_music(app, elsewhere, "other")
+    add_package(app, "music", elsewhere, name="other")
     assert music_server.albums.find_name() == "other", "where none has the folder"
-    add_music(app, elsewhere, "music")
+    add_package(app, "music", elsewhere, name="music")
     assert music_server.albums.find_name() == "music"
-    add_music(app, music, "songs")
+    add_package(app, "music", music, name="songs")
     before = app.open_catalogue("music").shelf.reader().count(WHOLE)
     content = tagged_wav(title="Overture", album="Fireworks", artist="Handel")
     assert take_in(music_server, music, content) is None
@@ -110,7 +106,7 @@ def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
 
 
 def test_a_file_that_is_no_music_is_told(app: App, music_server: MusicServer, music: Path) -> None:
-    add_music(app, music, "music")
+    add_package(app, "music", music, name="music")
     (music / "other.mp3").write_bytes(b"<html>")
     album = music / "Handel" / "Fireworks"
     album.mkdir(parents=True)
@@ -125,11 +121,6 @@ def test_a_file_that_is_no_music_is_told(app: App, music_server: MusicServer, mu
 def test_downloads_are_for_those_who_could_request_them_today(music_server: MusicServer) -> None:
     control = music_server.control
 
-    def user(name: str) -> None:
-        control.accounts.create_user(
-            LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=()
-        )
-
     def refusal(name: str) -> str | None:
         request = DownloadRequest(provider="url", url="https://music.example.org/a.json")
         return music_server.albums.find_refusal(
@@ -137,7 +128,9 @@ def test_downloads_are_for_those_who_could_request_them_today(music_server: Musi
         )
 
     for name in ("ann", "bob", "cat", "dan", "eve"):
-        user(name)
+        control.accounts.create_user(
+            LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=()
+        )
         assert refusal(name) is None
     control.accounts.set_roles(LOCAL_USER, "bob", ["user"])
     control.accounts.delete_user(LOCAL_USER, "cat")

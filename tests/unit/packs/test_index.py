@@ -46,7 +46,6 @@ def test_drafts_and_preliminary_releases_are_not_installed(member: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "'the whole' is .* Invalid JSON"),
         (b"<html></html>", "'the whole' is .* Invalid JSON"),
         (b"{}", "'the whole' is .* valid array"),
         (b"[1]", "'0' is 1"),
@@ -66,7 +65,6 @@ def test_a_malformed_index_is_refused(content: bytes, message: str) -> None:
         ({"assets": [ASSET] * 2_001}, "at most 2000 items"),
         ({"assets": [7]}, "'0.assets.0' is 7"),
         ({"assets": [{**ASSET, "size": -1}]}, "'0.assets.0.size' is -1"),
-        ({"assets": [{**ASSET, "size": 10**15}]}, "'0.assets.0.size' is 1000"),
         ({"assets": [{**ASSET, "size": True}]}, "'0.assets.0.size' is True"),
         ({"assets": [{**ASSET, "digest": "md5:1"}]}, "'0.assets.0.digest' is 'md5:1'"),
         (

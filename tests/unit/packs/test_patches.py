@@ -88,23 +88,20 @@ def test_files_that_are_the_same_or_do_not_fit_into_memory_have_no_patch() -> No
 
 
 @pytest.mark.parametrize("name", [RECORDS_FILE, EMBEDDINGS_FILE])
-def test_a_flipped_bit_or_a_lost_end_of_a_file_is_found(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_shipped", [True, False])
+def test_a_file_that_is_damaged_cut_off_or_gone_is_told(
+    name: str, is_shipped: bool, tmp_path: Path
+) -> None:
     content = CONTENT[:2_000]
     shipped = compress(content) if name == RECORDS_FILE else content
     path, file = tmp_path / name, file_of(content, shipped, name)
     path.write_bytes(shipped)
-    assert check_file(path, file, is_shipped=True) is None
-    for place in range(0, len(shipped) * 8, 97):
-        damaged = bytearray(shipped)
-        damaged[place // 8] ^= 1 << place % 8
+    assert check_file(path, file, is_shipped=is_shipped) is None
+    for damaged in (b"x" + shipped[1:], shipped[:-1], b""):
         path.write_bytes(damaged)
-        assert "damaged" in (check_file(path, file, is_shipped=True) or "")
-    for length in range(0, len(shipped), 211):
-        path.write_bytes(shipped[:length])
-        assert "damaged" in (check_file(path, file, is_shipped=True) or "")
-        assert "damaged" in (check_file(path, file, is_shipped=False) or "")
+        assert "damaged" in (check_file(path, file, is_shipped=is_shipped) or "")
     path.unlink()
-    assert "cannot be read" in (check_file(path, file, is_shipped=False) or "")
+    assert "cannot be read" in (check_file(path, file, is_shipped=is_shipped) or "")
 
 
 def test_a_file_that_unpacks_to_more_than_the_manifest_says_is_not_unpacked(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from stackroom.errors import (
     ExpectedError,
     InputError,
-    InvalidUrlError,
     UnavailableError,
 )
 from stackroom.packs.places import Asset, open_place
@@ -92,53 +91,36 @@ def test_a_file_of_another_size_or_content_is_refused_and_not_kept(
 
 @pytest.mark.parametrize("path", ["", "/", "/releases.json"])
 def test_a_server_is_a_place_whichever_address_of_it_is_given(
-    path: str, settings: Settings
+    path: str, settings: Settings, file_server: FileServer
 ) -> None:
-    server = FileServer()
-    server.files = {
+    file_server.files = {
         "/stars/releases.json": json.dumps(INDEX).encode(),
         "/stars/1/manifest.json": b"{}",
     }
-    try:
-        place = open_place(f"{server.url}/stars{path}", settings)
-        release = place.list_releases()[0]
-        asset = release.find_asset("manifest.json")
-        assert asset is not None
-        assert place.read(asset, max_bytes=10) == b"{}"
-    finally:
-        server.die()
+    place = open_place(f"{file_server.url}/stars{path}", settings)
+    asset = place.list_releases()[0].find_asset("manifest.json")
+    assert asset is not None
+    assert place.read(asset, max_bytes=10) == b"{}"
 
 
-def test_an_index_does_not_lead_to_hosts_that_are_not_public(settings: Settings) -> None:
-    server = FileServer()
-    server.files = {"/releases.json": b"[]"}
-    try:
-        place = open_place(server.url, settings)
-        place.list_releases()
-        for url in (
-            "http://10.0.0.1/x",
-            "http://169.254.169.254/x",
-            "file:///etc/passwd",
-            "http://localhost/x",
-        ):
-            with pytest.raises(InvalidUrlError):
-                place.read(Asset(name="manifest.json", browser_download_url=url), max_bytes=10)
-    finally:
-        server.die()
-
-
-def test_a_server_that_sends_more_than_a_file_may_have_is_refused(settings: Settings) -> None:
-    server = FileServer()
-    server.files = {"/releases.json": b"[]", "/manifest.json": b"x" * 1000}
-    try:
-        place = open_place(server.url, settings)
-        place.list_releases()
-        with pytest.raises(ExpectedError, match="more than the limit"):
-            place.read(
-                Asset(name="manifest.json", browser_download_url="manifest.json"), max_bytes=100
-            )
-    finally:
-        server.die()
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://10.0.0.1/x", "not public"),
+        ("http://169.254.169.254/x", "not public"),
+        ("file:///etc/passwd", "http"),
+        ("http://localhost/x", "not a public name"),
+        ("manifest.json", "more than the limit"),
+    ],
+)
+def test_hosts_that_are_not_public_and_files_beyond_their_limit_are_refused(
+    settings: Settings, file_server: FileServer, url: str, said: str
+) -> None:
+    file_server.files = {"/releases.json": b"[]", "/manifest.json": b"x" * 1000}
+    place = open_place(file_server.url, settings)
+    place.list_releases()
+    with pytest.raises(ExpectedError, match=said):
+        place.read(Asset(name="manifest.json", browser_download_url=url), max_bytes=100)
 
 
 def test_no_server_is_asked_offline(tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def installed(with_release: Path, open_library: Callable[..., App]) -> App:
     return open_library()
 
 
+def faults_of(app: App) -> list[str]:
+    """Return what a check finds wrong with the catalogue, but for its vectors."""
+    found = check_catalogue(app.open_catalogue(NAME))
+    return [one.part for one in found if one.part != VECTORS_PART]
+
+
 def _update(app: App, **options: bool) -> ReleaseReport:
     return update_catalogue(app, NAME, **options)
 
@@ -136,11 +142,7 @@ def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: A
         (pack_of(installed).folder / "files").iterdir(), key=lambda path: path.stat().st_size
     )
     damaged.write_bytes(b"x")
-    assert [
-        one.part
-        for one in check_catalogue(installed.open_catalogue(NAME))
-        if one.part != VECTORS_PART
-    ] == ["pack"]
+    assert faults_of(installed) == ["pack"]
 
     report = _update(installed)
 
@@ -148,11 +150,7 @@ def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: A
     assert report.notes == [
         "files of the installed release were damaged or gone, and fetched again"
     ]
-    assert [
-        one.part
-        for one in check_catalogue(installed.open_catalogue(NAME))
-        if one.part != VECTORS_PART
-    ] == []
+    assert faults_of(installed) == []
 
 
 def _fill_disk(*_args: object, **_options: object) -> None:

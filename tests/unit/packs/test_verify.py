@@ -4,15 +4,13 @@ Flipped bits and lost ends of all its files are in the tests of damage.
 """
 
 import hashlib
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stackroom.packs.build import check_installed_pack, check_pack, files_folder
-from stackroom.packs.installed import InstalledPack
+from stackroom.packs.build import check_pack, files_folder
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,
     MANIFEST_FILE,
@@ -78,19 +76,3 @@ def test_content_that_does_not_belong_into_its_file_is_found_although_its_checks
 ) -> None:
     (problem,) = swapped(pack, change)
     assert message in problem
-
-
-def test_an_installed_release_is_checked_by_its_content_alone(pack: Path, tmp_path: Path) -> None:
-    manifest, installed = load_manifest(pack), InstalledPack(tmp_path / "installed")
-    for file in manifest.files:
-        installed.save_file(file, read_content(files_folder(pack, manifest) / file.name, file))
-    installed.settle(manifest)
-    assert list(check_installed_pack(installed.folder)) == []
-    for file in manifest.files:
-        path = installed.path_of(file)
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-1])
-        assert len(list(check_installed_pack(installed.folder))) == 1
-        path.write_bytes(whole)
-    shutil.rmtree(installed.folder)
-    assert list(check_installed_pack(installed.folder)) == []

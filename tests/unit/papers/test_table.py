@@ -107,39 +107,27 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path:
     export_paper_table(papers.shelf.reader(), SPEC.name, tmp_path / "p.sqlite")
     before = (tmp_path / "p.sqlite").read_bytes()
 
-    class Failing:
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
+    def fail(*_keys: object) -> None:
+        raise OSError("disk full")
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.inner, name)
-
-        def vectors(self, _keys: Any) -> Any:
-            raise OSError("disk full")
-
+    reader = papers.shelf.reader()
+    reader.vectors = fail
     with pytest.raises(StorageError, match="could not be written: disk full"):
-        export_paper_table(
-            Failing(papers.shelf.reader()), SPEC.name, tmp_path / "p.sqlite", replace=True
-        )  # type: ignore[arg-type]
+        export_paper_table(reader, SPEC.name, tmp_path / "p.sqlite", replace=True)
     assert (tmp_path / "p.sqlite").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
 
 
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
-    reader = papers.shelf.reader()
-    with pytest.raises(
-        InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"
-    ):
-        export_paper_table(reader, "anime", tmp_path / "p.sqlite")
-    with pytest.raises(
-        InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"
-    ):
-        export_paper_table(reader, SPEC.name, tmp_path / "p.json")
-    with pytest.raises(InputError, match="there is no such folder"):
-        export_paper_table(reader, SPEC.name, tmp_path / "nowhere" / "p.sqlite")
     (tmp_path / "f.sqlite").mkdir()
-    with pytest.raises(InputError, match="is a folder; give a file"):
-        export_paper_table(reader, SPEC.name, tmp_path / "f.sqlite")
+    for name, file, said in (
+        ("anime", "p.sqlite", "a catalogue of 'anime' cannot be exported to a table of papers"),
+        (SPEC.name, "p.json", r"reserved for the config; a name such as .*p\.sqlite is right"),
+        (SPEC.name, "nowhere/p.sqlite", "there is no such folder"),
+        (SPEC.name, "f.sqlite", "is a folder; give a file"),
+    ):
+        with pytest.raises(InputError, match=said):
+            export_paper_table(papers.shelf.reader(), name, tmp_path / file)
 
 
 @pytest.mark.row("A10")

@@ -167,6 +167,8 @@ def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(
         "Graph transformers",
     }
     assert papers.titles(query="graph", publish_year_range=[2018, 2018]) == ["Graph networks"]
+    by_both = {"keywords": ["graph"], "publish_year_range": [1900, 2019]}
+    assert papers.titles(query="graphs", **by_both) == ["Graph networks"]
     assert papers.search(query="graph", publish_year_range=[1700, 1800])["papers"] == []
 
 
@@ -182,19 +184,10 @@ def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(
         (["graph", "protein"], set()),
     ],
 )
-@pytest.mark.parametrize("publish_year_range", [None, [1900, 2019]])
 def test_every_keyword_occurs_whatever_its_case_and_ending(
-    serve: Callable[..., Served],
-    keywords: list[str],
-    titles: set[str],
-    publish_year_range: list[int] | None,
+    serve: Callable[..., Served], keywords: list[str], titles: set[str]
 ) -> None:
-    years = {one["title"]: one.get("year") for one in ROWS}
-    if publish_year_range:
-        titles = {title for title in titles if years[title] and years[title] <= 2019}
-    found = serve().search(query="graphs", keywords=keywords, publish_year_range=publish_year_range)
-    assert {paper["title"] for paper in found["papers"]} == titles
-    assert found["total"] == sum(paper["relevance"] is not None for paper in found["papers"])
+    assert set(serve().titles(query="graphs", keywords=keywords)) == titles
 
 
 def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(
@@ -250,11 +243,7 @@ def test_papers_are_built_and_queried_through_the_model_that_the_settings_name(o
     found = served(shelf, embedder).search(query="graph transformers")
     assert (found["searchMode"], found["papers"][0]["title"]) == ("hybrid", "Graph transformers")
     assert server.texts["graph transformers"] == 1
-    reader = shelf.reader()
-    assert reader.model == ModelId(name="text-embedding-3-small", dimension=1536)
-    assert np.linalg.norm(
-        reader.vectors(reader.scan(scope=WHOLE, limit=10)), axis=1
-    ) == pytest.approx(np.ones(6))
+    assert shelf.reader().model == ModelId(name="text-embedding-3-small", dimension=1536)
 
 
 @pytest.mark.row("P7")

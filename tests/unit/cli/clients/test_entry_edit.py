@@ -41,9 +41,7 @@ def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone(
 @pytest.mark.parametrize(
     ("form", "text", "problem"),
     [
-        (JSONC, "{", "line 1, column 2"),
         (JSONC, '{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: Expecting ',' delimiter"),
-        (JSONC, '{"a": /}', "line 1, column 7: Expecting value"),
         (JSONC, '{"a": 1,,}', "line 1, column 10"),
         (JSONC, "{} {}", "line 1, column 4"),
         (JSONC, "[]", "its root is a list"),
@@ -53,7 +51,6 @@ def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone(
         (TOML, "\na b = 1", "line 2"),
         (YAML, "a: [", "line 1, column 5"),
         (YAML, "- a", "its root is a list"),
-        (YAML, "a: 2024-13-45", "a value in it is malformed: month must be in 1..12"),
         (YAML, "a: !!timestamp x", "line 1, column 4: failed to construct timestamp"),
         (YAML, "a: !!bool x", "a value in it is malformed"),
         (YAML, "servers: [1]", "'servers' is not a mapping"),
