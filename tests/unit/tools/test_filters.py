@@ -162,13 +162,6 @@ def test_years_months_texts_of_numbers_and_single_values_are_read_as_what_they_s
     assert parse_filters(filters, shop) == [wanted]
 
 
-def test_several_filters_become_a_condition_each_and_none_becomes_none(shop: CatalogueSpec) -> None:
-    asked = {"maker": ["A"], "price": {"min": 1}}
-    assert parse_filters(asked, shop) == [AnyOf("maker", ("A",)), Range("price", 1.0, None)]
-    assert parse_filters({}, shop) == []
-    assert validator(shop).is_valid({})
-
-
 @pytest.mark.parametrize(("filters", "message"), REFUSED_BY_BOTH, ids=str)
 def test_a_wrong_form_is_refused_by_its_name_with_what_would_be_right_and_by_the_schema(
     shop: CatalogueSpec, filters: dict[str, Any], message: str
@@ -247,15 +240,6 @@ def test_a_form_that_one_field_has_stands_in_its_place(cars: CatalogueSpec) -> N
         "min": {"type": "number"},
         "max": {"type": "number"},
     }
-
-
-def test_the_filters_of_several_catalogues_are_named_by_catalogue_with_numbers_marked(
-    shop: CatalogueSpec, cars: CatalogueSpec
-) -> None:
-    guide = filter_guide({"shop": shop, "cars": cars})
-    assert "shop: kind, year*, price*, maker, weight*, state, arrived*, sold*, …" in guide
-    assert "cars: kind, year*, doors*, state" in guide
-    assert "{min, max}" in guide
 
 
 def test_catalogues_with_the_same_filters_share_an_entry(

@@ -10,7 +10,6 @@ from stackroom.model.principal import Cost
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.tools.spec import ToolParams
 from stackroom_catalogues.music import shapes as music
-from stackroom_catalogues.papers import tools as papers
 
 
 class Params(ToolParams):
@@ -59,18 +58,11 @@ def test_another_value_than_the_choices_is_refused_as_it_is_written() -> None:
         taken(kind="Film")
 
 
-def test_null_for_an_argument_that_may_be_left_out_means_that_it_is_left_out() -> None:
-    assert taken(limit=None, isNew=None, kind=None) == {}
-
-
 @pytest.mark.parametrize(
     ("params", "name", "others"),
     [
-        (generic.SearchParams, "query", {}),
         (generic.BrowseParams, "search", {}),
-        (music.SearchMusicParams, "query", {}),
         (music.GetParams, "about", {"query_type": "playlist"}),
-        (papers.SearchPapersParams, "query", {}),
     ],
 )
 def test_of_megabytes_of_words_the_beginning_is_taken(
@@ -79,13 +71,3 @@ def test_of_megabytes_of_words_the_beginning_is_taken(
     taken = params.model_validate({name: "winter sea " * 300_000, **others})
     assert len(getattr(taken, name)) <= MAX_CHARS
     assert getattr(taken, name).startswith("winter sea winter sea")
-
-
-@pytest.mark.parametrize(
-    "params", [generic.SearchParams, music.SearchMusicParams, papers.SearchPapersParams]
-)
-@pytest.mark.parametrize("query", ["", "  \n "])
-def test_a_blank_query_is_the_same_to_every_search_whatever_its_blanks(
-    params: type[ToolParams], query: str
-) -> None:
-    assert params.model_validate({"query": query}) == params.model_validate({"query": ""})

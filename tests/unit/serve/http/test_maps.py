@@ -82,11 +82,8 @@ def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_or_its_colours(storie
     years = get_map(stories, colour="year", only="colour").json()["colour"]
     assert years["ordered"]
     assert "1700" not in json.dumps(years)
-    near = call(stories, "similar", id="stories/snow 1", limit=19).json()
-    assert {one["title"].split()[0] for one in near["results"]} == {"snow"}
     found = call(stories, "search", query="*", ids=["fire 2", "secret", "snow 3"]).json()
     assert [one["id"] for one in found["results"]] == ["stories/fire 2", "stories/snow 3"]
-    assert call(stories, "similar", id="stories/secret").status_code == 404
 
 
 def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes(

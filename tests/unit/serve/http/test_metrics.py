@@ -69,33 +69,15 @@ def test_calls_are_counted_by_operation_tool_outcome_and_way() -> None:
 
 
 def test_names_that_callers_make_up_are_no_labels() -> None:
-    made_up = [
-        entry(f"made up {number}", outcome)
-        for number in range(50)
-        for outcome in (Outcome.REFUSED,)
-    ]
-    crowded = [
-        entry(f"made up {number}", outcome)
-        for number in range(50)
-        for outcome in (Outcome.OVERLOADED, Outcome.LIMITED)
-    ]
+    outcomes = (Outcome.REFUSED, Outcome.OVERLOADED, Outcome.LIMITED)
+    made_up = [entry(f"made up {one}", outcome) for one in range(50) for outcome in outcomes]
     read = [entry(f"notes://{number}", operation="resources/read") for number in range(50)]
-    found = samples(
-        Metrics(),
-        [
-            *made_up,
-            *crowded,
-            *read,
-            entry(),
-            entry(outcome=Outcome.OVERLOADED),
-            entry(outcome=Outcome.LIMITED),
-        ],
-    )
+    known = [entry(), *(entry(outcome=outcome) for outcome in outcomes[1:])]
+    found = samples(Metrics(), [*made_up, *read, *known])
     assert tools_counted(found) == {"", "unknown", "search"}
-    assert found["stackroom_calls_total", "tools/call", "overloaded", "search", "rest"] == 1
-    assert found["stackroom_calls_total", "tools/call", "overloaded", "unknown", "rest"] == 50
-    assert found["stackroom_calls_total", "tools/call", "limited", "search", "rest"] == 1
-    assert found["stackroom_calls_total", "tools/call", "limited", "unknown", "rest"] == 50
+    for outcome in outcomes[1:]:
+        assert found["stackroom_calls_total", "tools/call", outcome, "search", "rest"] == 1
+        assert found["stackroom_calls_total", "tools/call", outcome, "unknown", "rest"] == 50
 
 
 def test_what_is_true_at_the_moment_is_told_beside() -> None:
