@@ -67,7 +67,7 @@ class RunningJob:
         """Its outcome; None while it runs."""
         self._on_over = on_over
         self._is_watched = is_watched
-        self._is_over = threading.Event()
+        self.is_over = threading.Event()
         self._wanted_end = RunState.INTERRUPTED
 
     def start(self) -> None:
@@ -79,10 +79,6 @@ class RunningJob:
         if not self.context.is_stopping:
             self._wanted_end = wanted_end
             self.context.stop()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until the job is over; tell whether it is."""
-        return self._is_over.wait(timeout_s)
 
     def _run(self) -> None:
         end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
@@ -107,7 +103,7 @@ class RunningJob:
             )
         finally:
             self.end = end
-            self._is_over.set()
+            self.is_over.set()
             self._on_over()
 
     def stopped_end(self) -> RunEnd:
@@ -180,10 +176,6 @@ class Scheduler:
                 self._running.stop(RunState.INTERRUPTED)
             raise
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for the running job; tell whether none runs."""
-        return self._running is None or self._running.wait(timeout_s)
-
     def run_now(self, name: str, *, by: str, show: Callable[[JobRun, RunReport], None]) -> JobRun:
         """Run one job in this process and return its run; refuse while another process runs
         jobs.
@@ -200,7 +192,7 @@ class Scheduler:
                 )
                 raise ConflictError(reason)
             while self._running is not None:
-                running.wait(self._times.look_every_s)
+                running.is_over.wait(self._times.look_every_s)
                 self._attend(running, is_ours=self._keep_lease())
                 show(running.run, running.context.report())
         except KeyboardInterrupt:
@@ -270,7 +262,7 @@ class Scheduler:
         running, self._running = self._running, None
         if running is not None:
             running.stop(RunState.INTERRUPTED)
-            running.wait(self._times.stop_within_s)
+            running.is_over.wait(self._times.stop_within_s)
             report, end = running.context.report(), running.end or running.stopped_end()
             self.board.runs.end(running.run.id, report, end, holder=self._lease.id)
         self._lease.release()

@@ -17,16 +17,6 @@ pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
 
 GOOD, OTHER = "correct horse battery", "a ladder in the orchard"
 EVERYTHING = frozenset(Action)
-FIRST_ADMIN = """
-import sys
-from stackroom.control.accounts.accounts import Accounts
-from stackroom.control.database.engine import ControlDatabase
-database = ControlDatabase.open(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-print(Accounts(database).create_first_admin())
-database.close()
-"""
 
 
 def only_success(results: list[Any]) -> Any:
@@ -46,9 +36,11 @@ def test_the_first_admin_logs_in_once_with_what_is_printed(people: Any) -> None:
     assert people.accounts.check_login("admin", secret) is None
 
 
-def test_of_processes_that_start_at_once_one_makes_the_first_admin(place: Any, people: Any) -> None:
-    printed = place.run_together(FIRST_ADMIN, 3)
-    (secret,) = [one for one in printed if one != "None"]
+def test_of_processes_that_start_at_once_one_makes_the_first_admin(
+    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    made = at_once([one.accounts.create_first_admin for one in (people, elsewhere) * 2])
+    (secret,) = [one for one in made if one is not None]
     assert people.accounts.list_users()[1] == 1
     assert people.accounts.check_login("admin", secret) is not None
 

@@ -18,8 +18,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, text
 
 from stackroom.control.control import Control
 from stackroom.control.database import engine as database_module
-from stackroom.control.database.engine import FORMER_VERSION, SCHEMA_VERSION, ControlDatabase
-from stackroom.control.database.tables import METADATA
+from stackroom.control.database.engine import SCHEMA_VERSION, ControlDatabase
 from stackroom.errors import InputError, StorageError
 from stackroom.settings import Settings
 from stackroom_catalogues.music import tables as music_tables
@@ -49,8 +48,6 @@ FORMER_ROWS = {
     "name FROM playlists": [("Morning",)],
     "track_id FROM playlist_tracks": [("track-1",)],
 }
-ALL_TABLES = (METADATA, music_tables.METADATA)
-"""The tables of the engine and of the music package."""
 
 
 @pytest.fixture
@@ -59,24 +56,6 @@ def place(request: pytest.FixtureRequest, place: Place) -> Iterator[Place]:
     url = place.url if place.is_sqlite else request.getfixturevalue("postgresql").new_url()
     with closing(Place(url=url)) as empty:
         yield empty
-
-
-def test_the_tables_are_what_they_are_declared_to_be(database: ControlDatabase) -> None:
-    for metadata in ALL_TABLES:
-        database.create_missing(metadata)
-    tables = [table for metadata in ALL_TABLES for table in metadata.sorted_tables]
-    with database.read() as connection:
-        made = {
-            (table.name, column["name"]): str(column["type"])
-            for table in tables
-            for column in inspect(connection).get_columns(table.name)
-        }
-        declared = {
-            (table.name, column.name): column.type.compile(connection.dialect)
-            for table in tables
-            for column in table.columns
-        }
-    assert made == declared
 
 
 def test_processes_that_start_at_once_make_one_database(place: Any) -> None:
@@ -137,31 +116,6 @@ def test_a_database_of_version_7_opens_with_everything_in_it(tmp_path: Path) -> 
 
 def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in connection.execute(text(f"SELECT {query}"))]
-
-
-def test_a_database_of_a_former_version_loses_what_is_gone_and_gets_what_is_new(
-    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
-) -> None:
-    for table in ("users", "roles"):
-        execute(f"DROP INDEX IF EXISTS {table}_whole")
-        execute(f"ALTER TABLE {table} DROP COLUMN catalogues")
-    execute("ALTER TABLE users ADD COLUMN external BOOLEAN NOT NULL DEFAULT FALSE")
-    execute("CREATE TABLE upgrades (name TEXT PRIMARY KEY)")
-    execute("DROP TABLE audit_begun")
-    execute("DROP INDEX audit_by_target")
-    execute("UPDATE schema_version SET version = :former", former=FORMER_VERSION)
-    with place.open().read() as connection:
-        seen = inspect(connection)
-        assert set(seen.get_table_names()) == set(METADATA.tables)
-        columns = {
-            table: {column["name"] for column in seen.get_columns(table)}
-            for table in ("users", "roles")
-        }
-        assert "external" not in columns["users"]
-        assert all("catalogues" in known for known in columns.values())
-        assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
-        whole = {index["name"]: set(index["column_names"]) for index in seen.get_indexes("users")}
-        assert whole.get("users_whole", columns["users"]) == columns["users"]
 
 
 def test_packages_create_their_tables_once(place: Any, at_once: Callable[..., list[Any]]) -> None:
@@ -351,13 +305,6 @@ def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else
         pass
     assert changed not in (None, before)
     assert (here.change_stamp() != changed) is place.is_sqlite
-
-
-def test_a_glance_tells_nothing_when_the_database_is_closed(place: Any) -> None:
-    database = place.open()
-    database.change_stamp()
-    database.close()
-    assert (database.change_stamp() is None) is place.is_sqlite
 
 
 def test_a_glance_waits_for_nobody_and_sees_what_is_committed(place: Any) -> None:

@@ -13,6 +13,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import (
     MOST_OUTPUT_BYTES,
     JobContext,
+    JobRun,
     JobSpec,
     RunCause,
     RunEnd,
@@ -64,6 +65,13 @@ def new_lease(place: Any) -> Callable[[], Lease]:
 def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every holder is on a machine of which nothing can be told from here."""
     monkeypatch.setattr("stackroom.jobs.lease.identity_of_this_process", lambda: ELSEWHERE)
+
+
+def begun(runs: Runs, job: str, *, holder: str = "me") -> JobRun:
+    """Return a run that was queued and started."""
+    run = runs.queue(job, by="ada")
+    assert runs.start(run.id, holder=holder)
+    return run
 
 
 def test_one_of_several_has_the_lease_and_keeps_it_by_renewing(
@@ -208,8 +216,7 @@ def test_a_job_is_queued_once_however_many_ask(
 
 
 def test_what_a_former_holder_writes_goes_nowhere(runs: Runs) -> None:
-    run = runs.queue("asked", by="ada")
-    runs.start(run.id, holder="dead")
+    run = begun(runs, "asked", holder="dead")
     assert [one.id for one in runs.interrupt_others([], besides=None)] == [run.id]
     assert not runs.follow(run.id, RunReport(message="still here"), holder="dead")
     assert not runs.end(run.id, RunReport(), RunEnd(state=RunState.DONE), holder="dead")
@@ -237,8 +244,7 @@ def test_what_was_interrupted_is_begun_anew_where_it_can_be_but_not_for_ever(run
 
 
 def test_ones_own_run_is_not_interrupted_by_taking_over(runs: Runs) -> None:
-    run = runs.queue("nightly", by="ada")
-    runs.start(run.id, holder="me")
+    run = begun(runs, "nightly")
     assert runs.interrupt_others(["nightly"], besides=run.id) == []
     assert runs.follow(run.id, RunReport(), holder="me")
 
@@ -247,8 +253,7 @@ def test_ones_own_run_is_not_interrupted_by_taking_over(runs: Runs) -> None:
 def test_a_run_that_was_cancelled_before_its_process_ended_is_cancelled_and_not_begun_anew(
     runs: Runs, end: str
 ) -> None:
-    run = runs.queue("nightly", by="ada")
-    runs.start(run.id, holder="me")
+    run = begun(runs, "nightly")
     runs.cancel("nightly")
     if end == "killed":
         runs.interrupt_others(["nightly"], besides=None)
@@ -281,8 +286,7 @@ def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(run
     cancelled = runs.cancel("asked")
     assert (cancelled.state, cancelled.is_live) == (RunState.CANCELLED, False)
     assert cancelled.ended_at is not None
-    run = runs.queue("asked", by="ada")
-    runs.start(run.id, holder="me")
+    begun(runs, "asked")
     asked = runs.cancel("asked")
     assert (asked.state, asked.is_cancelling) == (RunState.RUNNING, True)
 
@@ -293,8 +297,7 @@ def test_history_is_paged_newest_first_and_bounded(
     monkeypatch.setattr(job_module, "KEPT_RUNS", 5)
     kept = runs.queue("nightly", by="ada")
     for _ in range(9):
-        run = runs.queue("hourly", by="ada")
-        runs.start(run.id, holder="me")
+        run = begun(runs, "hourly")
         runs.end(
             run.id, RunReport(), RunEnd(state=RunState.FAILED, error="x" * 10_000), holder="me"
         )
@@ -352,8 +355,7 @@ def test_what_was_missed_is_made_up_for_once(place: Any, board: JobBoard) -> Non
 
 def test_a_job_that_is_due_while_it_runs_is_not_queued_again(place: Any, board: JobBoard) -> None:
     board.queue_due()
-    run = board.trigger("hourly", by="ada")
-    board.runs.start(run.id, holder="me")
+    begun(board.runs, "hourly")
     place.clock.advance(3600)
     board.queue_due()
     assert board.list_runs("hourly")[1] == 1
@@ -418,23 +420,6 @@ def test_processes_that_queue_what_is_due_at_once_queue_it_once(
         found = at_once([lambda other=other: other.queue_due() for other in boards])
         assert all(one is None or isinstance(one, ConflictError) for one in found), found
     assert board.list_runs()[1] == 1
-
-
-def test_output_is_found_by_the_jobs_name_or_the_runs_number(board: JobBoard) -> None:
-    ids = []
-    for number in range(2):
-        run = board.trigger("asked", by="ada")
-        board.runs.start(run.id, holder="me")
-        board.runs.end(
-            run.id, RunReport(output=f"{number}\n"), RunEnd(state=RunState.DONE), holder="me"
-        )
-        ids.append(run.id)
-    assert [found.text for found in map(board.find_output, ("asked", str(ids[0]))) if found] == [
-        "1\n",
-        "0\n",
-    ]
-    for reference in ("hourly", "no", "-1", "1" * 100, "١", "", "0"):
-        assert board.find_output(reference) is None
 
 
 def test_the_runner_is_told_only_while_it_is_alive(

@@ -143,6 +143,18 @@ def real(place: Any, work: Work) -> Iterator[Callable[[], Scheduler]]:
         one.stop()
 
 
+def is_over(scheduler: Scheduler) -> bool:
+    """Wait for the running job; tell whether none runs."""
+    running = scheduler._running
+    return running is None or running.is_over.wait(PATIENCE_S)
+
+
+def finish(scheduler: Scheduler) -> None:
+    """Wait for the running job, and take the next step."""
+    assert is_over(scheduler)
+    scheduler.step()
+
+
 def last_state(board: JobBoard, name: str) -> RunState | None:
     run = board.get_job(name).last_run
     return None if run is None else run.state
@@ -163,11 +175,9 @@ def test_what_is_triggered_is_run_in_order_one_at_a_time(scheduler: Scheduler, w
     assert found is not None
     assert found.text == "begun\n"
     work.goes_on.set()
-    assert scheduler.wait(PATIENCE_S)
-    scheduler.step()
+    finish(scheduler)
     assert last_state(board, "waits") is RunState.DONE
-    assert scheduler.wait(PATIENCE_S)
-    scheduler.step()
+    finish(scheduler)
     assert last_state(board, "quick") is RunState.DONE
     assert work.ran == ["waits", "quick"]
 
@@ -180,7 +190,7 @@ def test_a_body_that_fails_is_noted_with_the_reason_and_others_go_on(
         board.trigger(name, by="ada")
     for _ in range(4):
         scheduler.step()
-        assert scheduler.wait(PATIENCE_S)
+        assert is_over(scheduler)
     runs = {run.job: run for run in board.list_runs()[0]}
     assert (runs["refuses"].state, runs["refuses"].error) == (RunState.FAILED, "the folder is gone")
     assert (runs["breaks"].state, runs["breaks"].error) == (
@@ -210,8 +220,7 @@ def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
     assert work.begun.wait(PATIENCE_S)
     elsewhere.cancel("waits")
     scheduler.step()
-    assert scheduler.wait(PATIENCE_S)
-    scheduler.step()
+    finish(scheduler)
     run = elsewhere.get_job("waits").last_run
     assert run is not None
     assert (run.state, run.error, run.cause) == (
@@ -245,14 +254,11 @@ def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
         ("waits", RunState.INTERRUPTED),
     ]
     first.step()  # it comes back, and finds that it has been followed
-    assert first.wait(PATIENCE_S)
-    first.step()
+    finish(first)
     assert not first._lease.is_held
-    assert second.wait(PATIENCE_S)
-    second.step()
+    finish(second)
     work.goes_on.set()
-    assert second.wait(PATIENCE_S)
-    second.step()
+    finish(second)
     newest = second.board.get_job("waits").last_run
     assert newest is not None
     assert (newest.state, newest.cause, newest.attempt) == (RunState.DONE, RunCause.RESUME, 2)
@@ -310,29 +316,6 @@ def test_stopping_does_not_wait_for_a_body_that_reaches_no_checkpoint(
     again, interrupted = scheduler.board.list_runs("deaf")[0]
     assert (interrupted.state, again.state) == (RunState.INTERRUPTED, RunState.QUEUED)
     assert scheduler.board.find_runner() is None
-
-
-def test_one_job_is_run_here_and_now_with_its_progress_shown(place: Any, work: Work) -> None:
-    board = JobBoard(place.open(), work.jobs())
-    shown: list[str] = []
-
-    def show(_run: Any, report: Any) -> None:
-        shown.append(report.message)
-        work.goes_on.set()
-
-    run = Scheduler(board, times=QUICK).run_now("waits", by="local", show=show)
-    assert (run.state, run.requested_by) == (RunState.DONE, "local")
-    assert shown[0] == "waiting"
-    assert board.find_runner() is None
-    work.goes_on.clear()
-
-    def interrupt(_run: Any, _report: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Scheduler(board, times=QUICK).run_now("waits", by="local", show=interrupt)
-    assert last_state(board, "waits") is RunState.CANCELLED
-    assert board.find_runner() is None
 
 
 def test_what_is_queued_already_is_what_is_run_here(place: Any, work: Work) -> None:

@@ -40,13 +40,11 @@ class MovingWindow:
         shared: Callable[[str, int], float | None] | None = None,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        most_keys: int = MOST_KEYS,
     ) -> None:
         self.waits = shared is not None
         """Whether `take` may wait for another process."""
         self._shared = shared
         self._monotonic = monotonic
-        self._most_keys = most_keys
         self._guard = threading.Lock()
         self._taken: OrderedDict[str, deque[float]] = OrderedDict()
 
@@ -75,7 +73,7 @@ class MovingWindow:
         """Evict keys that were idle for a minute, and the longest idle one if there are too
         many.
         """
-        is_full = key not in self._taken and len(self._taken) >= self._most_keys
+        is_full = key not in self._taken and len(self._taken) >= MOST_KEYS
         while self._taken:
             longest_idle, times = next(iter(self._taken.items()))
             is_idle = not times or times[-1] <= now - WINDOW_S

@@ -21,6 +21,16 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture
+def limiter(clock: Clock) -> RateLimiter:
+    return RateLimiter(MovingWindow(monotonic=clock.monotonic))
+
+
+@pytest.fixture
+def logins(clock: Clock) -> LoginLimiter:
+    return LoginLimiter(MovingWindow(monotonic=clock.monotonic))
+
+
 def principal(name: str = "ada", **quotas: int) -> Principal:
     return Principal(
         name=name, actions=frozenset(), quotas=Quotas(**{"read": 0, "write": 0, "sql": 0, **quotas})
@@ -36,9 +46,8 @@ def is_taken(work: Callable[[], None]) -> bool:
 
 
 def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_come_back(
-    clock: Clock,
+    clock: Clock, limiter: RateLimiter
 ) -> None:
-    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(3):
         limiter.require(principal(read=3), Cost.READ)
         clock.advance(10)
@@ -59,9 +68,8 @@ def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_com
 
 
 def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(
-    clock: Clock,
+    limiter: RateLimiter,
 ) -> None:
-    limiter = RateLimiter(MovingWindow(monotonic=clock.monotonic))
     for _ in range(1000):
         limiter.require(LOCAL_USER, Cost.SQL)
     with pytest.raises(RateLimitedError, match="you have no sql calls a minute") as caught:
@@ -108,8 +116,11 @@ def test_a_moving_window_takes_what_a_list_of_all_times_would(
             assert len([at for at in recent if at >= free_at - 60]) >= limit
 
 
-def test_keys_that_are_idle_are_forgotten_and_there_are_never_too_many(clock: Clock) -> None:
-    window = MovingWindow(monotonic=clock.monotonic, most_keys=3)
+def test_keys_that_are_idle_are_forgotten_and_there_are_never_too_many(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stackroom.control.accounts.limits.MOST_KEYS", 3)
+    window = MovingWindow(monotonic=clock.monotonic)
     for number in range(10):
         window.take(str(number), 1)
     assert window.take("9", 1) == 60
@@ -121,51 +132,51 @@ def test_keys_that_are_idle_are_forgotten_and_there_are_never_too_many(clock: Cl
     assert list(window._taken) == ["new"]
 
 
-def test_logins_are_limited_by_name(clock: Clock) -> None:
-    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
+def test_logins_are_limited_by_name(logins: LoginLimiter) -> None:
     for number in range(10):
-        limiter.require("Ada" if number % 2 else "ada", f"10.0.0.{number}")
+        logins.require("Ada" if number % 2 else "ada", f"10.0.0.{number}")
     with pytest.raises(RateLimitedError, match="too many attempts to log in; try again in 60 s"):
-        limiter.require("ada", "10.0.1.1")
-    limiter.require("bob", "10.0.1.1")
+        logins.require("ada", "10.0.1.1")
+    logins.require("bob", "10.0.1.1")
 
 
-def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(clock: Clock) -> None:
-    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
-    limiter.require("ada", "10.0.0.1")
-    limiter.note_success("ada", "10.0.0.1")
+def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(
+    logins: LoginLimiter,
+) -> None:
+    logins.require("ada", "10.0.0.1")
+    logins.note_success("ada", "10.0.0.1")
     for number in range(9):
-        limiter.require("ada", f"10.0.1.{number}")
+        logins.require("ada", f"10.0.1.{number}")
     with pytest.raises(RateLimitedError):
-        limiter.require("ada", "10.0.2.1")
+        logins.require("ada", "10.0.2.1")
     for _ in range(10):
-        limiter.require("Ada", "10.0.0.1")
+        logins.require("Ada", "10.0.0.1")
     with pytest.raises(RateLimitedError):
-        limiter.require("ada", "10.0.0.1")
+        logins.require("ada", "10.0.0.1")
     with pytest.raises(RateLimitedError):
-        limiter.require("ada", "10.0.2.1")
+        logins.require("ada", "10.0.2.1")
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::{}", "not an address"])
 def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(
-    clock: Clock, address: str
+    logins: LoginLimiter, address: str
 ) -> None:
-    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
     for number in range(30):
-        limiter.require(f"user{number}", address.format(number + 1))
+        logins.require(f"user{number}", address.format(number + 1))
     with pytest.raises(RateLimitedError):
-        limiter.require("somebody", address.format("ffff"))
-    limiter.require("somebody", "10.9.9.9")
+        logins.require("somebody", address.format("ffff"))
+    logins.require("somebody", "10.9.9.9")
 
 
-def test_ipv4_addresses_that_a_socket_for_both_shows_are_counted_apart(clock: Clock) -> None:
-    limiter = LoginLimiter(MovingWindow(monotonic=clock.monotonic))
+def test_ipv4_addresses_that_a_socket_for_both_shows_are_counted_apart(
+    logins: LoginLimiter,
+) -> None:
     for number in range(30):
-        limiter.require(f"user{number}", "::ffff:10.0.0.1")
+        logins.require(f"user{number}", "::ffff:10.0.0.1")
     with pytest.raises(RateLimitedError):
-        limiter.require("somebody", "10.0.0.1")
-    limiter.require("somebody", "::ffff:10.0.0.2")
-    limiter.require("somebody", "::1")
+        logins.require("somebody", "10.0.0.1")
+    logins.require("somebody", "::ffff:10.0.0.2")
+    logins.require("somebody", "::1")
 
 
 def test_a_limit_costs_next_to_nothing() -> None:
