@@ -25,6 +25,7 @@ from stackroom.assembly.builtin_jobs import (
     refresh_from_source,
 )
 from stackroom.assembly.serving import ToolChoice
+from stackroom.background.background import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.errors import InputError, ModelError, StorageError, UnavailableError
@@ -186,6 +187,20 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
     with pytest.raises(InputError):
         refresh_from_source(app, source, lambda _rows: None)
     assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
+
+
+def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(app: App, films: Path) -> None:
+    films.write_text("title\n" + "".join(f"Film {number}\n" for number in range(2000)))
+    (source,) = (one for one in list_sources(app) if not one.is_folder)
+
+    def stop(count: int) -> None:
+        if count > 500:
+            raise TaskStopped
+
+    with pytest.raises(TaskStopped):
+        refresh_from_source(app, source, stop)
+    assert check_installed(app, "films", never_stop) == []
+    assert search(app)("heat") == ["Heat"]
 
 
 def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(

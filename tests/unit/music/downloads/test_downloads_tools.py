@@ -80,6 +80,17 @@ def test_what_follows_the_question_mark_of_an_address_is_not_shown(downloads):
     assert shown["provider"] == "url"
 
 
+def test_the_queue_is_paged(downloads):
+    for number in range(3):
+        downloads.request(ANN, album=f"Album {number}")
+
+    for offset, albums in ((0, ["Album 0", "Album 1"]), (2, ["Album 2"])):
+        page = downloads.answer(VIEWER, "query", query_type="queue", limit=2, offset=offset)
+        assert [one["album"] for one in page["downloads"]] == albums
+        assert (page["total"], page["has_more"]) == (3, not offset)
+    assert downloads.answer(VIEWER, "query", query_type="queue", state="failed")["total"] == 0
+
+
 @pytest.mark.parametrize(
     "visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))]
 )
