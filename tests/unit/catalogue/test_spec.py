@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.spec import EmbedSpec, embedding_text, texts_of
+from stackroom.errors import NotFoundError
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.packages import PACKAGES
 
@@ -65,3 +66,10 @@ def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
         "tags",
         "popularity",
     }
+
+
+def test_a_built_in_catalogue_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(NotFoundError) as refused:
+        PACKAGES.get("anmie")
+    assert "(did you mean 'anime'?)" in refused.value.message
+    assert "judoka" in refused.value.message

@@ -27,22 +27,25 @@ OTHERS = (
 QUERY = "a dragon guards the mountain"
 
 
-@pytest.fixture
-def searcher(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
-    """A searcher of one long series that fits the query best, and of twelve other stories that fit
-    it too.
-    """
+def put_series(shelved: Any, anime: Callable[..., Record], parts: int, others: Any = ()) -> Any:
+    """Put one long series that fits the query best, and other stories that fit it too."""
     shelved.put(
         *(
             anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
-            for part in range(1, 31)
+            for part in range(1, parts + 1)
         ),
         *(
             anime(name, synopsis="A dragon guards the mountain of somebody else.")
-            for name in OTHERS
+            for name in others
         ),
     )
-    return searcher_of(shelved, is_graded=True)
+    return shelved
+
+
+@pytest.fixture
+def searcher(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
+    """A searcher of a series of thirty and twelve other stories."""
+    return searcher_of(put_series(shelved, anime, 30, OTHERS), is_graded=True)
 
 
 def of_series(found: list[str]) -> int:
@@ -52,17 +55,7 @@ def of_series(found: list[str]) -> int:
 def test_a_description_finds_at_most_three_of_one_series_where_others_are_near(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
-    shelved.put(
-        *(
-            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
-            for part in range(1, 9)
-        ),
-        *(
-            anime(name, synopsis="A dragon guards the mountain of somebody else.")
-            for name in OTHERS
-        ),
-    )
-    found = searcher_of(shelved).ids(QUERY, limit=10)
+    found = searcher_of(put_series(shelved, anime, 8, OTHERS)).ids(QUERY, limit=10)
     assert of_series(found) == 3
     assert found[0].startswith("Emberfall")
     assert len(found) == len(set(found)) == 10
@@ -77,13 +70,7 @@ def test_a_query_that_is_a_name_finds_the_whole_series(searcher: ShelfSearcher, 
 def test_a_series_fills_the_page_where_nothing_else_is_near(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
-    shelved.put(
-        *(
-            anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.")
-            for part in range(1, 31)
-        )
-    )
-    found = searcher_of(shelved).ids(QUERY, limit=10)
+    found = searcher_of(put_series(shelved, anime, 30)).ids(QUERY, limit=10)
     assert of_series(found) == len(found) == 10
 
 
