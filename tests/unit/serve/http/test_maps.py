@@ -82,8 +82,8 @@ def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_or_its_colours(storie
     years = get_map(stories, colour="year", only="colour").json()["colour"]
     assert years["ordered"]
     assert "1700" not in json.dumps(years)
-    found = call(stories, "search", query="*", ids=["fire 2", "secret", "snow 3"]).json()
-    assert [one["id"] for one in found["results"]] == ["stories/fire 2", "stories/snow 3"]
+    found = call(stories, "search", query="*", ids=["snow 3", "secret", "fire 2", "snow 1"]).json()
+    assert [one["title"] for one in found["results"]] == ["snow 3", "fire 2", "snow 1"]
 
 
 def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes(
