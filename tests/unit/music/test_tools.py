@@ -191,6 +191,7 @@ def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twi
     found = music.ask("get", **asked)
     tracks = found["tracks"]["items"]
     assert found["seconds"] == pytest.approx(60 * minutes, rel=0.05)
+    assert found["seconds"] == pytest.approx(sum(one["seconds"] for one in tracks))
     assert all(one["year"] < 1850 for one in tracks)
     assert all("opera" not in one["genres"] for one in tracks)
     assert sum("piano" in " ".join(one["genres"]) for one in tracks) >= len(tracks) * 0.6
