@@ -55,9 +55,13 @@ def test_every_row_is_counted_as_one_of_three(target: Target, shelf: MemoryShelf
     ]
 
 
-def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
+def test_a_batch_takes_nothing_away_and_what_is_there_is_a_duplicate(
+    target: Target, shelf: MemoryShelf
+) -> None:
     ingest_batch(papers(6), target)
     ingest_batch([{"id": "x", "title": "Another"}], target)
+    again = ingest_batch(papers(6), target)
+    assert again == IngestCounts(inserted=0, duplicates=6, failed=0)
     ingest_batch([], target)
     assert shelf.reader().count(WHOLE) == 7
 
