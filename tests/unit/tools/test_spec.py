@@ -10,6 +10,7 @@ from stackroom.model.principal import Cost
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.tools.spec import ToolParams
 from stackroom_catalogues.music import shapes as music
+from stackroom_catalogues.papers import tools as papers
 
 
 class Params(ToolParams):
@@ -71,3 +72,12 @@ def test_of_megabytes_of_words_the_beginning_is_taken(
     taken = params.model_validate({name: "winter sea " * 300_000, **others})
     assert len(getattr(taken, name)) <= MAX_CHARS
     assert getattr(taken, name).startswith("winter sea winter sea")
+
+
+@pytest.mark.parametrize(
+    "params", [generic.SearchParams, music.SearchMusicParams, papers.SearchPapersParams]
+)
+def test_a_blank_query_is_the_same_to_every_search_whatever_its_blanks(
+    params: type[ToolParams],
+) -> None:
+    assert params.model_validate({"query": "  \n "}) == params.model_validate({"query": ""})
