@@ -61,6 +61,20 @@ def find(gate: Gate, catalogue: str, query: str) -> list[str]:
     return [hit["title"] for hit in answer.structured["results"]]
 
 
+def test_a_named_catalogue_that_is_removed_and_put_back_elsewhere_is_followed_without_complaint(
+    app: App, build: Callable[..., None]
+) -> None:
+    build("plays", "Hamlet")
+    gate = app.build_gate(["films", "plays"])
+    elsewhere = Library(app.library.folder)
+    elsewhere.set_aside("plays", now=time.time())
+    assert gate.refresh()
+    assert (names_in(gate), app.catalogue_problems()) == (["films"], {})
+    elsewhere.put_back("plays")
+    assert gate.refresh()
+    assert find(gate, "plays", "hamlet") == ["Hamlet"]
+
+
 def test_a_catalogue_that_is_removed_while_it_is_being_opened_leaves_the_others_as_they_are(
     app: App, build: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
