@@ -639,6 +639,13 @@ def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(
     assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
 
 
+def test_a_catalogue_without_vectors_is_edited_without_an_embedder(embedder: Any) -> None:
+    bench = Bench(shelf=MemoryShelf(SPEC), embedder=embedder)
+    bench.create("author", title="Woolf")
+    assert bench.update("author-woolf", title="x").notes == ()
+    assert not embedder.documents
+
+
 def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(
     filled: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
