@@ -6,6 +6,7 @@ with a twentieth of air. A folder without a budget fails as one beyond it does. 
 a decision page.
 """
 
+import math
 import sys
 import tokenize
 import tomllib
@@ -83,7 +84,7 @@ def main() -> int:
     """Say what is wrong, and return 1 if anything is; or print the present sizes as budgets."""
     if "--present" in sys.argv[1:]:
         for name in list_budgeted(ROOT):
-            print(f'"{name}" = {round(measure(ROOT, name) * AIR / 100) * 100}')
+            print(f'"{name}" = {math.ceil(measure(ROOT, name) * AIR / 100) * 100}')
         return 0
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     problems = find_problems(ROOT, settings["tool"]["stackroom"]["budgets"])
