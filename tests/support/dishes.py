@@ -115,6 +115,6 @@ def add_dishes_to(app: App, path: Path, *, declaration: str = SPEC, **options: A
 def open_embedding(home: Path) -> Iterator[App]:
     """Open a library that a server on loopback embeds."""
     server = EmbeddingServer()
-    with closing(App(Settings(home=home, embedding=server.settings(timeout_s=120)))) as app:
+    with closing(App(Settings(home=home, embedding=server.settings()))) as app:
         yield app
     server.die()

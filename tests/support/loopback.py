@@ -255,7 +255,7 @@ class EmbeddingServer(LoopbackServer):
 
     def settings(self, **changes: Any) -> EmbeddingSettings:
         """Return the settings that lead to this server."""
-        values = {"kind": "infinity", "url": self.url, "timeout_s": 0.3, **changes}
+        values = {"kind": "infinity", "url": self.url, "timeout_s": 120.0, **changes}
         return EmbeddingSettings(model=self.model.name, dimension=self.model.dimension, **values)
 
     def environment(self) -> dict[str, str]:

@@ -61,7 +61,7 @@ def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted
 def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     tmp_path: Path, embedding_server: Any
 ) -> None:
-    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
     spec = (
         f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
     )

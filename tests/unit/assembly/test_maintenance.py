@@ -43,6 +43,7 @@ from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
 from support.libraries import add_package, add_rows
 from support.packs import install_pack
+from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -267,9 +268,12 @@ def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewher
     assert queue.take_next() is not None
     serving = Scheduler(JobBoard(control.database, list_builtin_jobs(maintained)))
     serving.board.trigger("backup", by="ada")
-    serving.step()
-    assert serving.wait(120)
-    serving.step()
+
+    def is_over() -> bool:
+        serving.step()
+        return not serving.board.list_runs()[0][0].is_live
+
+    wait_until(is_over, timeout_s=120)
     assert serving.board.find_runner() is not None
     (made,) = list_backups(app.settings.home / "backups")
     assert check_backup(made) == []
@@ -347,7 +351,7 @@ def test_events_and_downloads_are_pruned(maintained: MaintainedLibrary, control:
 @pytest.fixture
 def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
     """A library whose films have vectors by a real endpoint."""
-    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
     add_rows(app, films, SPEC, embed=True)
     yield app
     app.close()

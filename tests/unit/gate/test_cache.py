@@ -213,7 +213,7 @@ def test_an_answer_that_was_made_while_something_changed_is_not_kept(
 def test_an_answer_by_words_alone_is_not_kept_until_the_embedder_is_well_again(
     embedding_server: Any, tmp_path: Path
 ) -> None:
-    settings = Settings(home=tmp_path, embedding=embedding_server.settings(timeout_s=120))
+    settings = Settings(home=tmp_path, embedding=embedding_server.settings())
     app, remote = App(settings), RemoteEmbedder(settings.embedding)
     app.embedder = GuardedEmbedder(remote)
     add_sample(app, "anime", progress=lambda _report: None)

@@ -18,7 +18,7 @@ DISHES = 90
 @pytest.fixture
 def settings(tmp_path: Path, embedding_server: EmbeddingServer) -> Settings:
     """The settings of an empty library whose embedder is a server on loopback."""
-    return Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120))
+    return Settings(home=tmp_path / "home", embedding=embedding_server.settings())
 
 
 @pytest.fixture

@@ -122,9 +122,7 @@ def test_a_model_that_spoils_the_vectors_is_refused_and_the_former_vectors_stay(
     app: App, graded: Path, add_dishes: AddDishes, spoiling_server: EmbeddingServer
 ) -> None:
     before = state_of(app)
-    changed = App(
-        app.settings.model_copy(update={"embedding": spoiling_server.settings(timeout_s=120)})
-    )
+    changed = App(app.settings.model_copy(update={"embedding": spoiling_server.settings()}))
     with pytest.raises(
         RegressionError, match="was refused, and its former records and index are kept"
     ):

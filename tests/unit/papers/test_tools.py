@@ -228,7 +228,7 @@ def openai(embedding_server: Any) -> Iterator[tuple[Any, RemoteEmbedder]]:
     settings make of it.
     """
     embedding_server.model = ModelId(name="text-embedding-3-small", dimension=1536)
-    settings = embedding_server.settings(kind="openai", api_key="secret", timeout_s=120)
+    settings = embedding_server.settings(kind="openai", api_key="secret")
     embedder = RemoteEmbedder(settings)
     yield embedding_server, embedder
     embedder.close()

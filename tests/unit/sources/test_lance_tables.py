@@ -57,7 +57,7 @@ class Site:
         self.folder = folder
         self.server = embedding_server
         self.database = folder / "lancedb"
-        settings = embedding_server.settings(timeout_s=120)
+        settings = embedding_server.settings()
         self.here = App(Settings(home=folder / "here", embedding=settings))
         self.there = App(Settings(home=folder / "there", embedding=settings))
         self.recipe = own_recipe(
