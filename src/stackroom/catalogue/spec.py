@@ -501,8 +501,8 @@ class CatalogueSpec:
     digest: str
 
     @cached_property
-    def made(self) -> dict[Any, Any]:
-        """What was made of it once, by what it is and is for."""
+    def derived(self) -> dict[Any, Any]:
+        """Values that are derived of the spec once and kept with it, by key."""
         return {}
 
     def field_with_role(self, role: FieldRole) -> FieldSpec | None:

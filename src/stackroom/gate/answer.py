@@ -54,7 +54,7 @@ class Summarised(Protocol):
 
     @property
     def summary(self) -> ResultSummary:
-        """What is kept of it."""
+        """The summary that the audit keeps."""
 
 
 class Shown(NamedTuple):
@@ -102,7 +102,7 @@ class Answer:
 
     @cached_property
     def summary(self) -> ResultSummary:
-        """What the audit keeps of it, with the SHA-256 of the structured content."""
+        """The summary that the audit keeps, with the SHA-256 of the structured content."""
         digest = hashlib.sha256(self.encoded).hexdigest()
         return ResultSummary(len(self.encoded), digest, self.count)
 

@@ -1,4 +1,4 @@
-"""What a caller sees of resources: their lists, and the operation that reads one."""
+"""The resources that a caller sees: their lists, and the operation that reads one."""
 
 import hashlib
 import logging

@@ -44,7 +44,7 @@ def record_text(record: Record, spec: CatalogueSpec) -> str:
 
 
 class Telling:
-    """What records of one kind tell about themselves, compiled once for their catalogue."""
+    """The telling fields of one kind of record, compiled once for its catalogue."""
 
     def __init__(self, spec: CatalogueSpec, kind: str) -> None:
         body = spec.field_with_role(FieldRole.BODY)
@@ -109,7 +109,7 @@ class Telling:
 def telling_of(spec: CatalogueSpec, kind: str) -> Telling:
     """Return what records of a kind tell about themselves."""
     key = (Telling, kind if len(spec.kinds) > 1 else "")
-    telling: Telling = spec.made.get(key) or spec.made.setdefault(key, Telling(spec, key[1]))
+    telling: Telling = spec.derived.get(key) or spec.derived.setdefault(key, Telling(spec, key[1]))
     return telling
 
 

@@ -69,7 +69,7 @@ class Placing:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """What was found in one catalogue: ranked by a search, listed, or recommended."""
+    """The records found in one catalogue: ranked by a search, listed, or recommended."""
 
     view: View
     reading: ReadQuestion
@@ -194,7 +194,7 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ResultSet:
-    """What a call finds: a part of each catalogue, merged by strength, or one after the other."""
+    """The records that a call finds: a part of each catalogue, by strength or one after another."""
 
     parts: Sequence[Part]
     page_size: int = 10

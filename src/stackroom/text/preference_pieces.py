@@ -190,7 +190,7 @@ class PreferenceVocabulary:
 
     @cached_property
     def meanings(self) -> Mapping[str, What]:
-        """What each phrase for a value means."""
+        """The meaning of each phrase for a value."""
         return {
             **{phrase: NamedTag(name, where, True) for phrase, (where, name) in self.names.items()},
             **{phrase: NamedTag(tag, self.tag_field) for phrase, tag in self.tags.items()},

@@ -108,14 +108,14 @@ def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
     """Return the filterable fields by the names that callers use; with `kind` where there are
     several kinds.
     """
-    if KIND_FIELD not in spec.made:
+    if filters_of not in spec.derived:
         found = {field.name: field for field in filterable(spec)}
         if len(spec.kinds) > 1:
             found[KIND] = FieldSpec(
                 name=KIND_FIELD, type=FieldType.ENUM, filter=FilterKind.ANY_OF, values=spec.kinds
             )
-        spec.made[KIND_FIELD] = found
-    known: dict[str, FieldSpec] = spec.made[KIND_FIELD]
+        spec.derived[filters_of] = found
+    known: dict[str, FieldSpec] = spec.derived[filters_of]
     return known
 
 

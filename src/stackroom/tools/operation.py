@@ -113,7 +113,7 @@ READS_CATALOGUES = Needs(any_of=(Action.ACCESS_CATALOG,))
 
 @frozen
 class Office:
-    """What a server has beside its catalogues."""
+    """The parts of a server beside its catalogues."""
 
     control: "Control | None" = None  # accounts and audit
     open_board: "Callable[[], JobBoard] | None" = None  # returns the jobs
@@ -225,7 +225,7 @@ class Call:
 
 @frozen
 class Origin:
-    """Who calls, and over which surface."""
+    """The caller of an operation, and the surface that is used."""
 
     identity: Identity
     via: str
@@ -364,7 +364,7 @@ NOTED_WHOLE = Audit()
 
 @frozen
 class Faces:
-    """What cannot be derived of an operation's surfaces. None: all is derived; OFF: not there."""
+    """The surfaces of an operation, as far as stated. None: all is derived; OFF: not there."""
 
     tool: Tool | Off | None = None
     rest: Rest | Off | None = None
@@ -381,7 +381,7 @@ FOLLOWING = Audit(is_limited=False, is_noted=False)
 
 @frozen
 class Reads(Generic[ParamsT]):
-    """What a read depends on; equal calls are answered once while that is the same."""
+    """The state that a read depends on; equal calls are answered once while it is the same."""
 
     names: "Callable[[Sequence[OpenCatalogue], ParamsT], Iterable[str]] | None" = None
     """Returns the names of the catalogues that a call with these params reads; None: all of the

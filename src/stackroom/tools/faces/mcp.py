@@ -24,7 +24,7 @@ LISTED = Tool()
 
 @frozen
 class Words:
-    """What the schema of a tool's arguments says of the catalogues that are served."""
+    """The words about the served catalogues in the schema of a tool's arguments."""
 
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments, instead of those of the parameters."""
@@ -66,7 +66,7 @@ class Served:
 
     @cached_property
     def face(self) -> Tool:
-        """What is declared of the tool."""
+        """The declaration of the tool."""
         face = self.operation.faces.tool
         return face if isinstance(face, Tool) else LISTED
 
@@ -82,7 +82,7 @@ class Served:
 
     @cached_property
     def description(self) -> str:
-        """What it does, and over which catalogues."""
+        """The summary of the operation, and the names of its catalogues."""
         over = f" Catalogues: {', '.join(self.names)}." if self.has_choice else ""
         return f"{self.operation.summary}{over}"
 
@@ -108,7 +108,7 @@ class Served:
 
     @cached_property
     def words(self) -> Words:
-        """What its schema says of the catalogues."""
+        """The words about the catalogues in its schema."""
         make = self.face.words
         words = make(self.catalogues) if make else NO_WORDS
         if not self.has_choice:
